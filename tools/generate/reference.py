@@ -15,8 +15,7 @@ from vertex_training.guardrails.policy import NOT_IN_STACKS, Policy, load
 RULES: Final = {
     "file": "The file",
     "fields": "Fields and types",
-    "pools": "Worker pools",
-    "machines": "Machines, accelerators and disks",
+    "machines": "Worker pools, machines, accelerators and disks",
     "capacity": "Reservations and scarce machines",
     "images": "Images",
     "storage": "Outputs and packages",
@@ -25,11 +24,9 @@ RULES: Final = {
     "secrets": "Secrets",
     "network": "Networks",
     "identity": "Account, key, TensorBoard and labels",
-    "study": "Tuning: metrics",
-    "parameters": "Tuning: parameters",
+    "study": "Tuning: metrics and parameters",
     "trials": "Tuning: trials",
     "stack": "Across the stack",
-    "fit": "Network and reservations of the stack",
     "batch": "Jobs on Batch",
 }
 POLICIES: Final = {

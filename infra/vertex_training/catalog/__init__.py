@@ -6,6 +6,11 @@
 ``tuning_job.json``       fields of HyperparameterTuningJob, beside those of CustomJob
 ``wrong_fields.yaml``     frequent wrong field names
 ``wrong_values.yaml``     frequent wrong values
+``other_files.yaml``      files that are no job files, by their fields
+``places.yaml``           places of messages in job files
+``launchers.yaml``        programs that start other programs, and their options
+``batch.yaml``            states, exit codes and missing features of Google Batch
+``file_rules.yaml``       rules that the reader of job files checks
 ``training_images.yaml``  prebuilt training images, with the end of their availability
 ``machines.yaml``         machine types and their list prices
 ``accelerators.yaml``     accelerators, with regions and list prices

@@ -7,8 +7,10 @@ Training code has the environment of Vertex AI: the variables ``AIP_…``, ``CLO
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any, Final
 
+from vertex_training import catalog
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT, batch_retries, whole_seconds
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.rules.job import Job, Pool
@@ -173,42 +175,16 @@ def _texts(value: Any) -> Iterator[str]:
 DISK_GB: Final = 100
 #: Prefix of machine types with attachable accelerators; newer types include accelerators.
 ATTACHED: Final = "n1-"
-#: File with the script's variables. Batch runs one task on a machine (``taskCountPerNode``).
+#: File that the script writes. Batch runs one task on a machine (``taskCountPerNode``).
 ENV_NAME: Final = "vertex-training.env"
 ENV_FILE: Final = f"/tmp/{ENV_NAME}"
-#: Port of the entries of CLUSTER_SPEC, as on Vertex AI (training/distributed-training).
+#: Port of the entries of CLUSTER_SPEC, as on Vertex AI (training/distributed-training). The script
+#: has the same port.
 PORT: Final = 2222
-#: Variables whose values depend on the running task: a request cannot include the values.
-VARIABLES: Final = ("CLUSTER_SPEC", "TF_CONFIG", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
-
-#: Script that writes these variables. It needs only a POSIX shell and awk, which all images of
-#: Batch have. Docker reads each line of the file literally, so the JSON is on one line.
-SCRIPT: Final = f"""\
-set -eu
-hosts="${{BATCH_HOSTS_FILE:?Batch gave no file of hosts}}"
-self="$(hostname -f 2>/dev/null || hostname)"
-awk -v self="$self" -v short="$(hostname)" -v task="$BATCH_TASK_INDEX" '
-  NF {{ host[n++] = $1 }}
-  END {{
-    rank = task
-    for (i = 0; i < n; i++) if (host[i] == self || host[i] == short) rank = i
-    for (i = 1; i < n; i++) rest = rest (i > 1 ? "," : "") "\\"" host[i] ":{PORT}\\""
-    first = "[\\"" host[0] ":{PORT}\\"]"
-    index_ = rank > 0 ? rank - 1 : 0
-    end = ",\\"environment\\":\\"cloud\\",\\"task\\":{{\\"type\\":\\""
-    pool = rank > 0 ? "workerpool1" : "workerpool0"
-    role = rank > 0 ? "worker" : "chief"
-    tail = "\\",\\"index\\":" index_ "}}}}"
-    print "CLUSTER_SPEC={{\\"cluster\\":{{\\"workerpool0\\":" first \\
-      ",\\"workerpool1\\":[" rest "]}}" end pool tail
-    print "TF_CONFIG={{\\"cluster\\":{{\\"chief\\":" first \\
-      ",\\"worker\\":[" rest "]}}" end role tail
-    print "MASTER_ADDR=" host[0]
-    print "MASTER_PORT={PORT}"
-    print "RANK=" rank
-    print "WORLD_SIZE=" n
-  }}' "$hosts" > "${{TMPDIR:-/tmp}}/{ENV_NAME}"
-"""
+#: Script that writes the file, with the variables ``rules.batch.LATE``. It needs only a POSIX shell
+#: and awk, which all images of Batch have. Docker reads each line of the file literally, so the
+#: JSON is on one line.
+SCRIPT: Final = (resources.files("vertex_training.customjob") / "batch_hosts.sh").read_text("utf-8")
 
 #: CLUSTER_SPEC of a job with one machine, the primary.
 ALONE: Final = (
@@ -257,25 +233,9 @@ def _reservation(pool: Pool, project: str) -> str:
 MAX_LENGTH: Final = 63
 _OTHERS: Final = re.compile(r"[^a-z0-9]+")
 #: State of a Batch job -> state of a CustomJob.
-STATES: Final = {
-    "QUEUED": "JOB_STATE_QUEUED",
-    "SCHEDULED": "JOB_STATE_PENDING",
-    "RUNNING": "JOB_STATE_RUNNING",
-    "SUCCEEDED": "JOB_STATE_SUCCEEDED",
-    "FAILED": "JOB_STATE_FAILED",
-    "CANCELLATION_IN_PROGRESS": "JOB_STATE_CANCELLING",
-    "CANCELLED": "JOB_STATE_CANCELLED",
-    "DELETION_IN_PROGRESS": "JOB_STATE_CANCELLING",
-}
-#: Exit code reserved by Batch -> meaning (batch/docs/troubleshooting#reserved-exit-codes).
-EXIT_CODES: Final = {
-    50001: "the Spot VM was preempted",
-    50002: "the VM stopped reporting: the VM crashed or lost its connection to Batch",
-    50003: "the VM rebooted during the task",
-    50004: "the task did not respond: the task hangs, or the VM is overloaded",
-    50005: "the task ran longer than its timeout",
-    50006: "the VM was recreated during the task",
-}
+STATES: Final[dict[str, str]] = catalog.load("batch.yaml")["states"]
+#: Exit code reserved by Batch -> meaning.
+EXIT_CODES: Final[dict[int, str]] = catalog.load("batch.yaml")["exit_codes"]
 _CODE: Final = re.compile(r"\b(5000[1-6])\b")
 
 

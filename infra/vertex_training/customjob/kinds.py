@@ -116,6 +116,7 @@ BATCH_JOB: Final = replace(
 )
 #: Kinds of jobs on Vertex AI.
 KINDS: Final = (CUSTOM_JOB, TUNING_JOB)
+ALL: Final = (*KINDS, BATCH_JOB)
 #: Additional keys in the ``submission`` of tuning jobs and Batch jobs.
 SECTION: Final = "section"
 BACKEND: Final = "backend"
@@ -125,8 +126,7 @@ OF_TUNING: Final = frozenset({"studySpec", TUNING_JOB.spec})
 
 def kind_in_section(section: str, backend: str = CUSTOM_JOB.backend) -> JobKind:
     """Return the kind of the jobs in this section of a stack file on this service."""
-    kinds = (*KINDS, BATCH_JOB)
-    return next(kind for kind in kinds if (kind.section, kind.backend) == (section, backend))
+    return next(kind for kind in ALL if (kind.section, kind.backend) == (section, backend))
 
 
 def kind_of_submission(submission: Mapping[str, str]) -> JobKind:
@@ -148,8 +148,7 @@ def kind_of_fields(fields: Iterable[str]) -> JobKind:
 def kind_of_name(name: str) -> JobKind | None:
     """Return the kind of a resource name, ``projects/P/locations/R/COLLECTION/ID``, or None."""
     parts = name.split("/")
-    kinds = (*KINDS, BATCH_JOB)
-    return next((kind for kind in kinds if kind.collection in parts[4:5]), None)
+    return next((kind for kind in ALL if kind.collection in parts[4:5]), None)
 
 
 def console_urls(

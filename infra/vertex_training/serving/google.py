@@ -3,8 +3,6 @@
 Read calls are repeated after an error. Each change is sent once.
 """
 
-# ruff: noqa: E402
-
 from __future__ import annotations
 
 import json
@@ -13,9 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import vertex_training.customjob.google  # isort: skip  # noqa: F401  (loads the base first)
 from google.api_core.exceptions import GoogleAPICallError, NotFound
+from google.cloud.aiplatform_v1.services.endpoint_service import EndpointServiceClient
+from google.cloud.aiplatform_v1.services.endpoint_service.transports import (
+    EndpointServiceGrpcTransport,
+)
+from google.cloud.aiplatform_v1.services.model_service import ModelServiceClient
+from google.cloud.aiplatform_v1.services.model_service.transports import ModelServiceGrpcTransport
+from google.cloud.aiplatform_v1.types.endpoint import DeployedModel
+from google.cloud.aiplatform_v1.types.model import Model
+from google.cloud.aiplatform_v1.types.model_service import UploadModelRequest
 from google.protobuf.json_format import MessageToDict
 
-from vertex_training.customjob.google import job_service, lazy_package
+from vertex_training.customjob.google import job_service
 from vertex_training.customjob.google.intent_store import TIMEOUT, detail, failures, storage_client
 from vertex_training.customjob.google.job_service import (
     PROVES_NOT_CREATED,
@@ -24,7 +31,7 @@ from vertex_training.customjob.google.job_service import (
     read,
     read_or_none,
     send_once,
-    shared,
+    service_client,
     to_proto,
 )
 from vertex_training.customjob.protocol.ports import JobSnapshot
@@ -38,19 +45,6 @@ from vertex_training.serving.ports import (
     VersionSnapshot,
 )
 from vertex_training.serving.uploads import METRICS_FILE
-
-for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
-    lazy_package.register(_package)
-
-from google.cloud.aiplatform_v1.services.endpoint_service import EndpointServiceClient
-from google.cloud.aiplatform_v1.services.endpoint_service.transports import (
-    EndpointServiceGrpcTransport,
-)
-from google.cloud.aiplatform_v1.services.model_service import ModelServiceClient
-from google.cloud.aiplatform_v1.services.model_service.transports import ModelServiceGrpcTransport
-from google.cloud.aiplatform_v1.types.endpoint import DeployedModel
-from google.cloud.aiplatform_v1.types.model import Model
-from google.cloud.aiplatform_v1.types.model_service import UploadModelRequest
 
 if TYPE_CHECKING:
     from google.cloud import storage
@@ -115,7 +109,7 @@ class GoogleOperations:
 def connect_endpoints(project: str, region: str, account: str = "") -> GoogleEndpoints:
     """Return the endpoints of a project's region. All threads share the client."""
     types = EndpointServiceClient, EndpointServiceGrpcTransport
-    return GoogleEndpoints(shared(*types, project, region, account))
+    return GoogleEndpoints(service_client(*types, project, region, account))
 
 
 class GoogleEndpoints(GoogleOperations):
@@ -229,7 +223,7 @@ DEFAULT_ALIAS = "default"
 def connect_registry(project: str, region: str, account: str = "") -> GoogleRegistry:
     """Return the registry of a project's region. All threads share the client."""
     types = ModelServiceClient, ModelServiceGrpcTransport
-    return GoogleRegistry(shared(*types, project, region, account))
+    return GoogleRegistry(service_client(*types, project, region, account))
 
 
 class GoogleRegistry(GoogleOperations):

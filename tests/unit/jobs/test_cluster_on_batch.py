@@ -10,6 +10,7 @@ from pathlib import Path
 from vertex_job.cluster import read_cluster
 
 from vertex_training.customjob import batch as message
+from vertex_training.customjob.rules.batch import LATE
 
 HOSTS = ["node-a", "node-b", "node-c"]
 
@@ -34,7 +35,7 @@ def run(folder: Path, hosts: list[str], task: int, self: str = "elsewhere") -> d
 
 def test_tensorflow_and_torch_find_their_variables(tmp_path: Path) -> None:
     variables = run(tmp_path, HOSTS, 1)
-    assert set(variables) == set(message.VARIABLES)
+    assert set(variables) == set(LATE)
     config = json.loads(variables["TF_CONFIG"])
     assert config["cluster"] == {"chief": ["node-a:2222"], "worker": ["node-b:2222", "node-c:2222"]}
     assert config["task"] == {"type": "worker", "index": 0}

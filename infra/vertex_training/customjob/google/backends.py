@@ -7,22 +7,17 @@ caller chooses the job's name, which can be used once, so a create is safe to re
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from google.api_core.exceptions import (
     AlreadyExists,
-    FailedPrecondition,
     Forbidden,
-    GoogleAPICallError,
     MethodNotImplemented,
-    NotFound,
-    RetryError,
 )
 from google.api_core.retry import Retry, if_transient_error
 
@@ -39,8 +34,6 @@ from vertex_training.customjob.google.job_service import (
     PROVES_NOT_CREATED,
     VertexJobs,
     enum_name,
-    read,
-    read_or_none,
     send_once,
     to_proto,
 )
@@ -52,7 +45,7 @@ from vertex_training.customjob.kinds import (
     kind_of_request,
 )
 from vertex_training.customjob.protocol import ports
-from vertex_training.errors import NotSubmittedError, OperatorError
+from vertex_training.errors import NotSubmittedError
 
 if TYPE_CHECKING:
     from google.cloud import batch_v1
@@ -75,20 +68,19 @@ NEVER_USED: Final = "has not been used in project"
 
 
 def shared_client(project: str, region: str, account: str = "") -> batch_v1.BatchServiceClient:
-    """Return the official client; see ``job_service.shared``."""
+    """Return the official client; see ``job_service.service_client``."""
     from google.cloud import batch_v1
     from google.cloud.batch_v1.services.batch_service.transports import BatchServiceGrpcTransport
 
     types = batch_v1.BatchServiceClient, BatchServiceGrpcTransport
-    return job_service.shared(*types, project, region, account, "batch.googleapis.com")
+    return job_service.service_client(*types, project, region, account, "batch.googleapis.com")
 
 
-#: :func:`read` with the name and hints of Batch.
-_read: Final = functools.partial(read, service=SERVICE, hints=READ_HINTS)
-
-
-class BatchJobs:
+class BatchJobs(VertexJobs):
     """``ports.JobService`` with the official client."""
+
+    service: ClassVar = SERVICE
+    hints: ClassVar = READ_HINTS
 
     def __init__(
         self,
@@ -96,7 +88,8 @@ class BatchJobs:
         subnet: str = "",
         notifications: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        self._client, self._subnet, self._notifications = client, subnet, notifications
+        super().__init__(client, BATCH_JOB)
+        self._subnet, self._notifications = subnet, notifications
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> ports.JobSnapshot:
         """Send a CustomJob as a Batch job whose id derives from the request.
@@ -131,58 +124,32 @@ class BatchJobs:
             )
         return snapshot(job)
 
-    def get(self, name: str) -> ports.JobSnapshot | None:
-        job = self.message(name)
-        return None if job is None else snapshot(job)
-
-    def message(self, name: str) -> batch_v1.Job | None:
-        """Return the job in Batch's form; None if its record was deleted."""
-        return read_or_none(self._client.get_job, name=name, service=SERVICE, hints=READ_HINTS)
+    def _snapshot(self, job: batch_v1.Job) -> ports.JobSnapshot:
+        return snapshot(job)
 
     def find(self, parent: str, request_id: str) -> list[ports.JobSnapshot]:
         """Return all jobs whose label and name have the request id."""
         jobs = self.listed(parent, [f'labels.{ports.REQUEST_ID_LABEL}="{request_id}"'])
         return [snapshot(job) for job in jobs if is_job_of(job.name, request_id)]
 
-    def listed(self, parent: str, terms: list[str]) -> list[batch_v1.Job]:
-        """Return all jobs that match a filter; empty for a disabled API. Raises OperatorError."""
-
-        def list_jobs(**arguments: Any) -> list[batch_v1.Job]:
-            try:
-                return list(self._client.list_jobs(**arguments))
-            except MethodNotImplemented:
-                return []  # an old version of the local cloud, without Batch
-            except Forbidden as error:
-                if error.reason in DISABLED or NEVER_USED in str(error.message):
-                    return []  # the project has no Batch jobs
-                raise
-
-        request = {"parent": parent, "filter": " AND ".join(terms)}
+    def list_jobs(self, **arguments: Any) -> list[batch_v1.Job]:
+        """Return the jobs of all pages; empty for a disabled API."""
         try:
-            return _read(list_jobs, request=request)
-        except (NotFound, FailedPrecondition) as error:
-            raise OperatorError(f"Batch cannot list jobs of {parent}: {error.message}") from None
+            return super().list_jobs(**arguments)
+        except MethodNotImplemented:
+            return []  # an old version of the local cloud, without Batch
+        except Forbidden as error:
+            if error.reason in DISABLED or NEVER_USED in str(error.message):
+                return []  # the project has no Batch jobs
+            raise
+
+    def describe(self, error: Exception) -> str:
+        return str(getattr(error, "message", error))
 
     def log_ids(self, name: str) -> list[str]:
         """Return the uid of the job, which is the id of its logs."""
         job = self.message(name)
         return [job.uid] if job and job.uid else []
-
-    def cancel(self, name: str) -> None:
-        try:
-            _read(self._client.cancel_job, request={"name": name})
-        except (FailedPrecondition, NotFound):
-            return
-
-    def delete(self, name: str) -> None:
-        try:
-            operation = _read(self._client.delete_job, request={"name": name})
-            operation.result(timeout=job_service.READ_DEADLINE)
-        except NotFound:
-            return
-        except (GoogleAPICallError, RetryError, TimeoutError) as error:
-            text = getattr(error, "message", error)
-            raise OperatorError(f"Batch did not confirm the deletion of {name}: {text}") from None
 
 
 def snapshot(job: batch_v1.Job) -> ports.JobSnapshot:

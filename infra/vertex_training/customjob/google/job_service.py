@@ -13,7 +13,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import (
@@ -99,22 +99,16 @@ _connect_lock = threading.Lock()
 
 
 def connect(project: str, region: str, kind: JobKind = CUSTOM_JOB, account: str = "") -> VertexJobs:
-    """Return the job service of a project's region; see :func:`shared`."""
+    """Return the job service of a project's region; see :func:`service_client`."""
+    return VertexJobs(client(project, region, account), kind)
+
+
+def client(project: str, region: str, account: str = "") -> vertex_api.JobServiceClient:
+    """Return the official client for jobs; see :func:`service_client`."""
     from vertex_training.customjob.google import vertex_api
 
     types = vertex_api.JobServiceClient, vertex_api.JobServiceGrpcTransport
-    return VertexJobs(shared(*types, project, region, account), kind)
-
-
-def shared(client_type: Any, transport_type: Any, project: str, *place: str) -> Any:
-    """Return a client that all threads share. The arguments are those of :func:`service_client`."""
-    with _connect_lock:
-        return _shared(local_address(project), client_type, transport_type, project, *place)
-
-
-@functools.lru_cache(maxsize=64)
-def _shared(_address: str | None, *arguments: Any) -> Any:
-    return service_client(*arguments)
+    return service_client(*types, project, region, account)
 
 
 def local_address(project: str, variable: str = EMULATOR) -> str | None:
@@ -140,17 +134,8 @@ def local_address(project: str, variable: str = EMULATOR) -> str | None:
     return None
 
 
-def client(project: str, region: str, account: str = "") -> vertex_api.JobServiceClient:
-    """Return the official client for jobs; see :func:`service_client`."""
-    from vertex_training.customjob.google import vertex_api
-
-    return service_client(
-        vertex_api.JobServiceClient, vertex_api.JobServiceGrpcTransport, project, region, account
-    )
-
-
 def service_client(
-    client_type: Callable[..., Any],
+    client_type: Any,
     transport_type: Any,
     project: str,
     region: str = "",
@@ -159,15 +144,29 @@ def service_client(
 ) -> Any:
     """Return an official client; for a ``local-…`` project, one that calls the local cloud.
 
-    The client impersonates ``account``, never resends requests, and raises an error for endless
-    lists. An empty ``endpoint`` means Vertex AI in the region.
+    All threads share the client. It impersonates ``account``, never resends requests, and raises an
+    error for endless lists. An empty ``endpoint`` means Vertex AI in the region.
 
     Raises:
         OperatorError: a local project without a local cloud, or no credentials.
     """
+    host = endpoint or f"{region}-aiplatform.googleapis.com"
+    with _connect_lock:
+        return _shared(client_type, transport_type, project, local_address(project), account, host)
+
+
+@functools.lru_cache(maxsize=64)
+def _shared(
+    client_type: Any,
+    transport_type: Any,
+    _project: str,
+    address: str | None,
+    account: str,
+    endpoint: str,
+) -> Any:
     import grpc
 
-    if address := local_address(project):
+    if address:
         channel = _with_lists_that_end(grpc.insecure_channel(address, options=[NO_RESEND]))
         return client_type(transport=transport_type(channel=channel))
 
@@ -179,7 +178,7 @@ def service_client(
         return transport_type(channel=channel, **arguments)
 
     credentials = impersonated_credentials(account)
-    options = ClientOptions(api_endpoint=endpoint or f"{region}-aiplatform.googleapis.com")
+    options = ClientOptions(api_endpoint=endpoint)
     try:
         return client_type(credentials=credentials, client_options=options, transport=transport)
     except DefaultCredentialsError:
@@ -207,12 +206,17 @@ def _with_lists_that_end(channel: grpc.Channel) -> grpc.Channel:
 class VertexJobs:
     """``ports.JobService`` with the official client, for jobs of one kind."""
 
-    def __init__(self, client: vertex_api.JobServiceClient, kind: JobKind = CUSTOM_JOB) -> None:
+    service: ClassVar = "Vertex AI"
+    hints: ClassVar = READ_HINTS
+
+    def __init__(self, client: Any, kind: JobKind = CUSTOM_JOB) -> None:
         self._client, self._kind = client, kind
 
     def _method(self, verb: str) -> Callable[..., Any]:
-        plural = "s" if verb == "list" else ""
-        return getattr(self._client, f"{verb}_{self._kind.argument}{plural}")
+        return getattr(self._client, f"{verb}_{self._kind.argument}")
+
+    def _read(self, call: Callable[..., Any], **arguments: Any) -> Any:
+        return read(call, service=self.service, hints=self.hints, **arguments)
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send the job once. Raises NotSubmittedError, or InDoubtError if a job may exist."""
@@ -227,8 +231,15 @@ class VertexJobs:
         return snapshot(job, self._kind)
 
     def get(self, name: str) -> JobSnapshot | None:
-        job = read_or_none(self._method("get"), name=name)
-        return None if job is None else snapshot(job, self._kind)
+        job = self.message(name)
+        return None if job is None else self._snapshot(job)
+
+    def message(self, name: str) -> Any:
+        """Return the job in the service's form; None if its record was deleted."""
+        return read_or_none(self._method("get"), name=name, service=self.service, hints=self.hints)
+
+    def _snapshot(self, job: Any) -> JobSnapshot:
+        return snapshot(job, self._kind)
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """Return all jobs with the request id."""
@@ -236,44 +247,50 @@ class VertexJobs:
 
     def labelled(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
         """Return all jobs with these values of the program's labels."""
-
-        def list_jobs(**arguments: Any) -> list[AnyJob]:
-            return list(self._method("list")(**arguments))  # a later page may fail as well
-
         terms = self._kind.sent_labels(labels).items()
-        filter_ = " AND ".join(f"labels.{key}={value}" for key, value in terms)
-        request = {"parent": parent, "filter": filter_}
+        jobs = self.listed(parent, [f"labels.{key}={value}" for key, value in terms])
+        return [self._snapshot(job) for job in jobs]
+
+    def listed(self, parent: str, terms: list[str]) -> list[Any]:
+        """Return all jobs that match a filter, in the service's form. Raises OperatorError."""
+        request = {"parent": parent, "filter": " AND ".join(terms)}
         try:
-            return [snapshot(job, self._kind) for job in read(list_jobs, request=request)]
+            return self._read(self.list_jobs, request=request)
         except (NotFound, FailedPrecondition) as error:
             raise OperatorError(
-                f"Vertex AI cannot list jobs of {parent}: {code_of(error)}: {error.message}"
+                f"{self.service} cannot list jobs of {parent}: {self.describe(error)}"
             ) from None
+
+    def list_jobs(self, **arguments: Any) -> list[Any]:
+        """Return the jobs of all pages; a later page may fail as well."""
+        return list(getattr(self._client, f"list_{self._kind.argument}s")(**arguments))
+
+    def describe(self, error: Exception) -> str:
+        return described(error)
 
     def log_ids(self, name: str) -> list[str]:
         """Return the ids of the logs with the reason for a failure of the job or a trial."""
         if self._kind is CUSTOM_JOB:
             return [name.rpartition("/")[2]]
-        trials = read(self._method("get"), name=name).trials
+        trials = self._read(self._method("get"), name=name).trials
         failed = [trial.custom_job for trial in trials if enum_name(trial.state) == "INFEASIBLE"]
         return [job.rpartition("/")[2] for job in failed if job][-1:]
 
     def cancel(self, name: str) -> None:
         try:
-            read(self._method("cancel"), name=name)
+            self._read(self._method("cancel"), name=name)
         except (FailedPrecondition, NotFound):
             return  # the job has ended, or was deleted
 
     def delete(self, name: str) -> None:
         try:
-            operation = read(self._method("delete"), name=name)
+            operation = self._read(self._method("delete"), name=name)
             operation.result(timeout=READ_DEADLINE)
         except NotFound:
             return
         except (GoogleAPICallError, RetryError, GoogleAuthError, TimeoutError) as error:
             raise OperatorError(
-                f"Vertex AI did not confirm the deletion of {name}: {code_of(error)}: "
-                f"{getattr(error, 'message', error)}"
+                f"{self.service} did not confirm the deletion of {name}: {self.describe(error)}"
             ) from None
 
 
@@ -298,16 +315,13 @@ def send_once(
         if code in hints:
             refused = PermissionDeniedError if code == "PERMISSION_DENIED" else NotSubmittedError
             raise refused(
-                f"{service} refused {what}. Nothing was submitted. {code}: {error.message} "
+                f"{service} refused {what}. Nothing was submitted. {described(error)} "
                 f"Hint: {hints[code]}."
             ) from None
-        raise InDoubtError(f"{service} may have accepted {what}: {code}: {error.message}") from None
+        raise InDoubtError(f"{service} may have accepted {what}: {described(error)}") from None
     except RetryError as repeated:  # ``call`` itself retried: any attempt may have arrived
-        error = repeated.cause or repeated
-        raise InDoubtError(
-            f"{service} may have accepted {what}: {code_of(error)}: "
-            f"{getattr(error, 'message', error)}"
-        ) from None
+        error = described(repeated.cause or repeated)
+        raise InDoubtError(f"{service} may have accepted {what}: {error}") from None
     except GoogleAuthError as error:
         raise NotSubmittedError(
             f"credentials for {service} are missing. Nothing was submitted. {error}"
@@ -338,11 +352,9 @@ def read(
         raise
     except (GoogleAPICallError, RetryError, GoogleAuthError) as raised:
         error = getattr(raised, "cause", None) or raised  # RetryError has only the duration
-        code = code_of(error)
+        code, what = code_of(error), f"{call.__name__} of {service} failed"
         hint = f" Hint: {hints[code]}." if code in hints else ""
-        raise OperatorError(
-            f"{call.__name__} of {service} failed: {code}: {getattr(error, 'message', error)}{hint}"
-        ) from None
+        raise OperatorError(f"{what}: {described(error)}{hint}") from None
 
 
 def read_or_none(call: Callable[..., Any], doing: str = "", **arguments: Any) -> Any:
@@ -428,6 +440,11 @@ def is_stock_out(error: str) -> bool:
 def enum_name(value: Any) -> str:
     """Return the name of an enum value; its number if unknown to the installed client."""
     return getattr(value, "name", str(value))
+
+
+def described(error: Exception) -> str:
+    """Return the gRPC code and the message of an error."""
+    return f"{code_of(error)}: {getattr(error, 'message', error)}"
 
 
 def code_of(error: Exception) -> str:

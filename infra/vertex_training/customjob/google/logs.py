@@ -53,18 +53,14 @@ class LogLine:
 
 def connect(project: str, account: str = "") -> JobLogs:
     """Return the logs of a project's jobs. Raises OperatorError."""
-    return JobLogs(client(project, account), project)
-
-
-def client(project: str, account: str = "") -> LoggingServiceV2Client:
-    """Return the official client; see ``job_service.service_client``."""
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
     from google.cloud.logging_v2.services.logging_service_v2.transports import (
         LoggingServiceV2GrpcTransport,
     )
 
     types = (LoggingServiceV2Client, LoggingServiceV2GrpcTransport)
-    return service_client(*types, project, account=account, endpoint="logging.googleapis.com")
+    client = service_client(*types, project, account=account, endpoint="logging.googleapis.com")
+    return JobLogs(client, project)
 
 
 class JobLogs:

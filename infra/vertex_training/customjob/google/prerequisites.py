@@ -201,11 +201,11 @@ def with_number(body: str, parent: str, stack: str, account: str) -> str:
 
 
 def _instances(parent: str, account: str) -> list[Any]:
-    from vertex_training.customjob.google import vertex_api  # noqa: F401 (first: it leaves out the rest of the client)
-    from google.cloud.aiplatform_v1.services.tensorboard_service import (  # isort: skip
+    from google.cloud.aiplatform_v1.services.tensorboard_service import (
         TensorboardServiceClient,
         transports,
     )
+
     from vertex_training.customjob.google.job_service import read, service_client
 
     project, region = parent.split("/")[1::2]

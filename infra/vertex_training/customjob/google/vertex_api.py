@@ -1,13 +1,8 @@
 """Names from Google's official client, without the services of Vertex AI that are not used."""
 
-# ruff: noqa: E402, F401
+# ruff: noqa: F401
 
 from __future__ import annotations
-
-from vertex_training.customjob.google import lazy_package
-
-for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
-    lazy_package.register(_package)
 
 from google.cloud.aiplatform_v1.services.job_service import JobServiceClient
 from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport

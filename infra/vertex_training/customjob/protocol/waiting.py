@@ -162,7 +162,12 @@ async def wait_for_job(
         await idle.look(job)
         left = wait.deadline - (now - began)
         if left <= 0:
-            raise WaitDeadlineError(_deadline_message(wait, job))
+            verb = {"running": "start", "succeeded": "succeed"}[wait.goal]
+            raise WaitDeadlineError(
+                f"job '{wait.job}' did not {verb} before the deadline of "
+                f"{format_duration(wait.deadline)}, and is {job.short_state}. The job continues "
+                f"({job.name}); waiting again is safe."
+            )
         await ports.sleep(min(pause, left))
         pause = min(pause * 1.5, backoff.maximum)
 
@@ -226,14 +231,6 @@ async def _failure_message(wait: Wait, job: JobSnapshot, ports: WaitPorts, why: 
         return f"{message}\nThe job's log is empty."
     heading = f"The last {len(lines)} lines of the job's log:"
     return "\n".join([message, heading, *(f"  {line}" for line in lines)])
-
-
-def _deadline_message(wait: Wait, job: JobSnapshot) -> str:
-    goal = {"running": "start", "succeeded": "succeed"}[wait.goal]
-    return (
-        f"job '{wait.job}' did not {goal} before the deadline of {format_duration(wait.deadline)}, "
-        f"and is {job.short_state}. The job continues ({job.name}); waiting again is safe."
-    )
 
 
 def format_duration(seconds: float) -> str:

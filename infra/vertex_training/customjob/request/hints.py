@@ -7,44 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from vertex_training import catalog
-from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.customjob.kinds import JobKind
 from vertex_training.errors import MAX_WORD, Mend, abbreviate, did_you_mean, nearest
 
-#: API message -> description of its place in a job file.
-PLACES: Final = {
-    "CustomJob": "the top level, beside jobSpec",
-    "CustomJobSpec": "jobSpec (the top level in gcloud's form)",
-    "WorkerPoolSpec": "a worker pool",
-    "EnvVar": "an item of env",
-    "MachineSpec": "machineSpec",
-    "ContainerSpec": "containerSpec",
-    "PythonPackageSpec": "pythonPackageSpec",
-    "DiskSpec": "diskSpec",
-    "Scheduling": "scheduling",
-    "ReservationAffinity": "machineSpec.reservationAffinity",
-    "GcsDestination": "baseOutputDirectory",
-    "EncryptionSpec": "encryptionSpec",
-    "PscInterfaceConfig": "pscInterfaceConfig",
-    "DnsPeeringConfig": "an item of pscInterfaceConfig.dnsPeeringConfigs",
-    "NfsMount": "an item of nfsMounts",
-    "LustreMount": "an item of lustreMounts",
-}
-#: API message -> description of its place in the file of a tuning job.
-TUNING_PLACES: Final = {
-    "HyperparameterTuningJob": "the top level, beside studySpec",
-    "StudySpec": "studySpec",
-    "StudySpec.MetricSpec": "an item of studySpec.metrics",
-    "StudySpec.MetricSpec.SafetyMetricConfig": "safetyConfig of a metric",
-    "StudySpec.ParameterSpec": "an item of studySpec.parameters",
-    "StudySpec.ParameterSpec.DoubleValueSpec": "doubleValueSpec",
-    "StudySpec.ParameterSpec.IntegerValueSpec": "integerValueSpec",
-    "StudySpec.ParameterSpec.CategoricalValueSpec": "categoricalValueSpec",
-    "StudySpec.ParameterSpec.DiscreteValueSpec": "discreteValueSpec",
-    "StudySpec.ParameterSpec.ConditionalParameterSpec": "an item of conditionalParameterSpecs",
-    "StudySpec.StudyStoppingConfig": "studySpec.studyStoppingConfig",
-    **{name: place for name, place in PLACES.items() if name != "CustomJob"},
-    "CustomJobSpec": "trialJobSpec",
-}
 #: The message of an item of ``env``.
 ENV_VAR: Final = "EnvVar"
 #: Minimum similarity, from 0 to 1, to a field that belongs to another place.
@@ -55,27 +20,6 @@ SURE: Final = 0.84
 NEWER_TPU: Final = re.compile(r"TPU[-_]?V(5[ELP]|6|7)|TPU_?[67]X", re.IGNORECASE)
 #: A number as JSON writes it.
 NUMBER: Final = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
-#: Top-level field of a file that is no job file -> kind of the file.
-OTHERS: Final = {
-    "trainingTaskDefinition": "TrainingPipeline",
-    "trainingTaskInputs": "TrainingPipeline",
-    "modelToUpload": "TrainingPipeline",
-    "pipelineSpec": "PipelineJob",
-    "pipelineInfo": "PipelineJob",
-    "runtimeConfig": "PipelineJob",
-    "deploymentSpec": "PipelineJob",
-    "trainingInput": "AI Platform Training job",
-    "apiVersion": "Kubernetes resource",
-    "taskGroups": "Google Batch job",
-    "allocationPolicy": "Google Batch job",
-    "numNodes": "SkyPilot task",
-    "fileMounts": "SkyPilot task",
-    "setup": "SkyPilot task",
-    "commands": "dstack configuration",
-    "spotPolicy": "dstack configuration",
-    "jobs": "GitHub workflow",
-    "main": "Google Workflows workflow",
-}
 _OF_STACK: Final = "Pulumi stack file"
 _OF_PROJECT: Final = "Pulumi project file"
 #: Fields of a Pulumi stack file other than ``config``.
@@ -84,22 +28,6 @@ _OF_STACK_ALONE: Final = frozenset({"secretsprovider", "encryptionsalt", "encryp
 _SPECS: Final = frozenset({"jobSpec", "trialJobSpec", "studySpec", "workerPoolSpecs"})
 #: Names of Pulumi's files.
 ENGINE_FILE: Final = re.compile(r"(?:.*/)?Pulumi(?:\.(?P<stack>[^/]+))?\.ya?ml\Z", re.DOTALL)
-_TASK: Final = "describe the task in workerPoolSpecs of a CustomJob, with the script in args"
-OTHER_HINTS: Final = {
-    "HyperparameterTuningJob": "name this file in the stack file under vertex-training:tuning",
-    "CustomJob": "name this file in the stack file under vertex-training:jobs",
-    "TrainingPipeline": "for custom code, write only the content of trainingTaskInputs",
-    "PipelineJob": "submit pipelines with the KFP compiler and client",
-    "AI Platform Training job": "describe the job in workerPoolSpecs of a CustomJob",
-    "Google Batch job": "write a job file with backend: batch (docs/batch.md)",
-    "SkyPilot task": _TASK,
-    "dstack configuration": _TASK,
-    "GitHub workflow": "import gcloud commands from the workflow's steps with `vt import`",
-    "Google Workflows workflow": "import jobs from the workflow's calls with `vt import`",
-    "Kubernetes resource": "describe machines and image in workerPoolSpecs of a CustomJob",
-    _OF_STACK: "run `vt check --stack {stack}`, or preview the stack's program",
-    _OF_PROJECT: "run `vt check --stack {stack}` to check a stack of this project",
-}
 
 
 def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] = ()) -> str:
@@ -115,8 +43,9 @@ def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] 
         return ""
     if engine_file := ENGINE_FILE.match(file):
         return _OF_STACK if engine_file["stack"] else _OF_PROJECT
-    if other := next((kind for field, kind in OTHERS.items() if field in keys), ""):
-        return other
+    for kind, row in catalog.load("other_files.yaml").items():
+        if not keys.isdisjoint(row["fields"]):
+            return kind
     tops = ("CustomJob", "CustomJobSpec", "HyperparameterTuningJob")
     if any(not keys.isdisjoint(_inputs(top)) for top in tops):
         return ""
@@ -130,7 +59,7 @@ def hint_of_other(other: str, file: str) -> str:
     """Return the hint for a file that is no job file."""
     engine_file = ENGINE_FILE.match(file)
     stack = engine_file["stack"] if engine_file else None
-    return OTHER_HINTS[other].format(stack=stack or "STACK")
+    return catalog.load("other_files.yaml")[other]["hint"].format(stack=stack or "STACK")
 
 
 @functools.cache
@@ -147,7 +76,8 @@ def _inputs(message: str) -> list[str]:
 
 def places(kind: JobKind) -> Mapping[str, str]:
     """Return a description of each message's place in a job file of this kind."""
-    return PLACES if kind is CUSTOM_JOB else TUNING_PLACES
+    table = catalog.load("places.yaml")
+    return table[kind.message] | table["both"]
 
 
 def seconds(text: str) -> str | None:

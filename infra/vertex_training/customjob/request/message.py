@@ -179,25 +179,23 @@ class MessageBuilder:
         return None if item is None else [item]
 
     def _single(self, value: Value, row: dict[str, Any], path: Path) -> Any:
-        kind = row["type"]
-        if kind == "message":
+        if row["type"] == "message":
             built = self._message(value, row["message"], path)
             hollow = built == {} and value.content and row["message"] in UNSET_IF_HOLLOW
             return None if hollow else built
-        if kind == "map":
-            return self._map(value, path)
+        if row["type"] == "enum":
+            return self._enum(value, row["values"], path)
+        if limit := LIMITS.get(row["type"]):
+            return self._integer(value, limit, path)
         convert = {
             "bool": self._bool,
-            "duration": self._duration,
-            "timestamp": self._timestamp,
             "double": self._double,
-            "enum": self._enum,
+            "duration": self._duration,
+            "map": self._map,
+            "string": self._text,
+            "timestamp": self._timestamp,
         }
-        if kind in LIMITS:
-            return self._integer(value, LIMITS[kind], path)
-        if kind == "string":
-            return self._text(value, path)
-        return convert[kind](value, row, path)
+        return convert[row["type"]](value, path)
 
     def _text(self, value: Value, path: Path) -> str | None:
         if value.content is UNREADABLE:
@@ -226,7 +224,7 @@ class MessageBuilder:
         texts = {key: self._text(item, (*path, key)) for key, item in value.content.items()}
         return {key: text for key, text in texts.items() if text is not None}
 
-    def _bool(self, value: Value, _row: dict[str, Any], path: Path) -> bool | None:
+    def _bool(self, value: Value, path: Path) -> bool | None:
         if isinstance(value.content, bool):
             return value.content
         word = value.content.lower() if isinstance(value.content, str) else ""
@@ -251,7 +249,7 @@ class MessageBuilder:
             return self._add("number-range", path, "the number is out of range", value.text, hint)
         return number
 
-    def _double(self, value: Value, _row: dict[str, Any], path: Path) -> float | int | None:
+    def _double(self, value: Value, path: Path) -> float | int | None:
         number = value.content
         if isinstance(number, str) and hints.NUMBER.fullmatch(number):
             # YAML 1.1 reads 1e-4 as text and only 1.0e-4 as a number, unlike other parsers.
@@ -268,13 +266,13 @@ class MessageBuilder:
         whole = isinstance(number, int) or not number.is_integer() or abs(number) >= 2**53
         return number if whole else int(number)  # 1 and 1.0 are the same double
 
-    def _timestamp(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
+    def _timestamp(self, value: Value, path: Path) -> str | None:
         if isinstance(value.content, str) and TIMESTAMP.match(value.content):
             return value.content
         got, hint = value.text or "a mapping or list", 'write RFC 3339, like "2027-01-31T12:00:00Z"'
         return self._add("timestamp-format", path, "the value must be a timestamp", got, hint)
 
-    def _duration(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
+    def _duration(self, value: Value, path: Path) -> str | None:
         if isinstance(value.content, str) and DURATION.match(value.content):
             return value.content
         got, duration = value.text or "a mapping or list", hints.seconds(value.text)
@@ -283,15 +281,14 @@ class MessageBuilder:
         hint = f'write "{duration}"' if duration else 'write seconds with an s, like "3600s"'
         return self._add("duration-format", path, what, got, hint, mend=mend)
 
-    def _enum(self, value: Value, row: dict[str, Any], path: Path) -> str | None:
-        if value.content in row["values"]:
+    def _enum(self, value: Value, names: list[str], path: Path) -> str | None:
+        if value.content in names:
             return value.content
         if not isinstance(value.content, str):
-            hint = f"write a name such as {row['values'][-1]}"
+            hint = f"write a name such as {names[-1]}"
             return self._add_wrong_type(path, "must be the name of an enum value", value, hint)
-        what = "the API does not define this enum value"
-        hint = hints.not_a_value(value.text, row["values"])
-        mend = hints.mend_of_value(value.text, row["values"])
+        what, hint = "the API does not define this enum value", hints.not_a_value(value.text, names)
+        mend = hints.mend_of_value(value.text, names)
         return self._add("enum-value", path, what, value.text, hint, mend=mend)
 
     def _check_oneofs(

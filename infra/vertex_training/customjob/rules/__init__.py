@@ -4,8 +4,7 @@ A rule is a small function over a ``Job``, registered with an id, a one-line sum
 Violations of Google's documentation or client are errors. Observed or inferred limits are warnings.
 
 ===============  =====================================================================
-``pools``        order, replicas and required fields of the pools; reduction servers
-``machines``     machine types, accelerators, regions, boot disks, TPUs
+``machines``     worker pools, machine types, accelerators, regions, boot disks, TPUs
 ``capacity``     reservations, persistent resources, strategy, timeout and restarts
 ``images``       container images: registry, tag, prebuilt images
 ``storage``      output directory, packages, mounted file systems
@@ -15,11 +14,9 @@ Violations of Google's documentation or client are errors. Observed or inferred 
 ``secrets``      secrets in a request
 ``network``      peering, interfaces and DNS, without a stack
 ``identity``     account, key, region, TensorBoard, experiment, name and labels
-``study``        read access to a tuning job's study; its metrics
-``parameters``   a tuning job's parameters
+``study``        read access to a tuning job's study; its metrics and parameters
 ``trials``       a tuning job's search, trials and their arguments
-``stack``        other jobs, accounts, secrets and limits of the stack
-``fit``          network and reservations of the stack
+``stack``        other jobs, accounts, secrets, limits, network and reservations of the stack
 ``batch``        fields that Batch lacks or interprets differently
 ``job``          read access to a request; facts of a job for rules about other jobs
 ``context``      the stack of a job, as plain data
@@ -34,13 +31,13 @@ from vertex_training.customjob.rules.registry import FILE_RULES, RULES, Rule
 
 #: Modules with rules, in the order in which their rules are listed.
 SUBJECTS: Final = (
-    "pools", "machines", "capacity", "images", "storage", "environment", "launch", "secrets",
-    "network", "identity", "study", "parameters", "trials", "stack", "fit", "batch",
+    "machines", "capacity", "images", "storage", "environment", "launch", "secrets",
+    "network", "identity", "study", "trials", "stack", "batch",
 )  # fmt: skip
 #: Subjects of rules that apply only to tuning jobs.
-OF_TUNING: Final = frozenset(("study", "parameters", "trials"))
+OF_TUNING: Final = frozenset(("study", "trials"))
 #: Subjects of rules that need the stack of a job.
-OF_A_STACK: Final = frozenset(("stack", "fit"))
+OF_A_STACK: Final = frozenset(("stack",))
 
 for subject in SUBJECTS:
     importlib.import_module(f"{__name__}.{subject}")

@@ -1,9 +1,9 @@
 """Rules about ``backend: batch``: fields that Batch lacks or interprets differently."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from vertex_training import catalog
 from vertex_training.catalog.costs import whole_seconds
 from vertex_training.customjob.rules.environment import REFERENCE
 from vertex_training.customjob.rules.job import SPEC, Job, Pool
@@ -12,26 +12,11 @@ from vertex_training.naming import SECRET_VALUE
 
 BATCH: Final = "https://docs.cloud.google.com/batch/docs/"
 VERTEX: Final = "or set backend: vertex"
-#: Field of a CustomJobSpec that only Vertex AI supports -> hint.
-ONLY_VERTEX: Final = {
-    "persistentResourceId": "remove persistentResourceId: Batch creates machines for each run",
-    "tensorboard": "log to AIP_TENSORBOARD_LOG_DIR, and download the logs by `vt jobs artifacts`",
-    "experiment": "log to your own experiment tracker from the code",
-    "experimentRun": "log to your own experiment tracker from the code",
-    "enableWebAccess": "log in to the machine with `gcloud compute ssh`",
-    "enableDashboardAccess": "log in to the machine with `gcloud compute ssh`",
-    "reservedIpRanges": (
-        "set network.mode: psc in the stack file: machines then use addresses of the stack's subnet"
-    ),
-    "network": "set network.mode: psc in the stack file: machines then join the stack's subnet",
-    "protectedArtifactLocationId": "reference images by digest",
-    "models": "read the model from its bucket",
-}
 #: Maximum days of a job, and of a job on Flex-start machines (batch/docs/job-states: RUNNING).
 MOST_DAYS: Final = 14
 MOST_DAYS_FLEX: Final = 7
 #: Variables that a script sets when a task starts: a request cannot include their values.
-LATE: Final = re.compile(r"CLUSTER_SPEC|TF_CONFIG|MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE")
+LATE: Final = ("CLUSTER_SPEC", "TF_CONFIG", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
 #: Fields that must be equal in all pools of a job.
 EQUAL: Final = ("machineSpec", "diskSpec", "containerSpec")
 
@@ -73,7 +58,7 @@ def batch_differs(job: Job) -> Iterator[Finding]:
 
 
 def _of_spec(job: Job) -> Iterator[Finding]:
-    for field, hint in ONLY_VERTEX.items():
+    for field, hint in catalog.load("batch.yaml")["only_vertex"].items():
         if value := job.spec.get(field):
             what = f"Batch does not support {field}"
             got = "" if isinstance(value, (bool, dict, list)) else str(value)
@@ -135,7 +120,7 @@ def _of_pool(pool: Pool) -> Iterator[Finding]:
         yield Finding(path, what, str(len(named)), f"keep one value; {VERTEX}")
     filled = {name for _, name, value in pool.variables() if SECRET_VALUE.fullmatch(value)}
     for path, text in pool.texts():
-        late = (m for m in REFERENCE.finditer(text) if LATE.fullmatch(m[1]) or m[1] in filled)
+        late = (m for m in REFERENCE.finditer(text) if m[1] in LATE or m[1] in filled)
         if match := next(late, None):
             what = "Batch does not expand this variable: its value exists only on the machine"
             yield Finding(path, what, match.group(), f"read the variable in the code; {VERTEX}")

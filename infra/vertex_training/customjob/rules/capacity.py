@@ -60,14 +60,13 @@ def reservation_key(_pool: Pool, affinity: dict[str, Any], path: Path) -> Findin
         yield Finding((*path, "key"), what, key, f"write {KEY}")
 
 
-@rule("reservation-name", AFFINITY_TYPES, of=_affinities)
-def reservation_name(_pool: Pool, affinity: dict[str, Any], path: Path) -> Findings:
+@rule("reservation-name", AFFINITY_TYPES, of=pools_of)
+def reservation_name(pool: Pool) -> Findings:
     """Check that a reservation has its full name: projects/P/zones/Z/reservations/NAME."""
-    for index, value in enumerate(affinity.get("values", [])):
-        if not RESERVATION.match(value):
+    for path, name in pool.reservations():
+        if not RESERVATION.match(name):
             hint = "write projects/PROJECT/zones/ZONE/reservations/NAME"
-            what = "the reservation must be written with its full name"
-            yield Finding((*path, "values", index), what, value, hint)
+            yield Finding(path, "the reservation must be written with its full name", name, hint)
 
 
 @rule("reservation-values-unused", AFFINITY_TYPES, of=_affinities)
@@ -81,15 +80,14 @@ def reservation_values_unused(_pool: Pool, affinity: dict[str, Any], path: Path)
             yield Finding((*path, field), what, "", hint)
 
 
-@rule("reservation-zone", RESERVATIONS, "warning", of=_affinities)
-def reservation_zone(pool: Pool, affinity: dict[str, Any], path: Path) -> Findings:
+@rule("reservation-zone", RESERVATIONS, "warning", of=pools_of)
+def reservation_zone(pool: Pool) -> Findings:
     """Check that the zone of a reservation is in the job's region."""
-    for index, value in enumerate(affinity.get("values", [])):
-        match = RESERVATION.match(value)
+    for path, name in pool.reservations():
+        match = RESERVATION.match(name)
         if match and pool.job.region and match[1] != pool.job.region:
             what = f"the reservation is outside the job's region {pool.job.region}"
-            hint = f"name a reservation in a zone of {pool.job.region}"
-            yield Finding((*path, "values", index), what, value, hint)
+            yield Finding(path, what, name, f"name a reservation in a zone of {pool.job.region}")
 
 
 @rule("reservation-flex-start", RESERVATIONS, of=_affinities)

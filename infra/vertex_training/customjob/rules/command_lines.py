@@ -5,10 +5,11 @@ An unparsable command line has no commands, and rules report nothing about it.
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
+from vertex_training import catalog
 from vertex_training.customjob.rules.job import Pool, is_shell
 from vertex_training.errors import counted
 
@@ -19,35 +20,14 @@ _OPERATORS: Final = frozenset(";&|()<>\n")
 #: Here-documents: input of a command.
 _HERE: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?\n\s*\2[ \t]*(?=\n|\Z)", re.DOTALL)
 _COMMENT: Final = re.compile(r"(?m)^[ \t]*#.*$")
+#: Text in single quotes, or ``$(…)`` with up to two levels of parentheses inside, or backticks.
+_SUBSTITUTION: Final = re.compile(r"('[^']*')|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`")
 #: Words that begin a condition or a loop around commands.
 _CONDITIONS: Final = frozenset(
     ("if", "elif", "else", "case", "for", "while", "until", "select", "function")
 )
 #: Words that precede a command.
 _KEYWORDS: Final = frozenset((*_CONDITIONS, "then", "do", "{", "!", "time", "fi", "done", "}"))
-#: Program that starts the command after it -> options whose value is the next word.
-_WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
-    "env": frozenset(("-u", "--unset", "-C", "--chdir")),
-    "exec": frozenset(("-a",)),
-    "command": frozenset(),
-    "nohup": frozenset(),
-    "time": frozenset(("-f", "-o")),
-    "nice": frozenset(("-n",)),
-    "ionice": frozenset(("-c", "-n")),
-    "setsid": frozenset(),
-    "stdbuf": frozenset(("-i", "-o", "-e")),
-    "numactl": frozenset(("-N", "-m", "-C", "-l")),
-    "xvfb-run": frozenset(("-n", "-s", "-e", "-f", "-w", "--server-args", "--server-num")),
-    "tini": frozenset(("-p", "-e")),
-    "dumb-init": frozenset(("-r", "--rewrite")),
-    "uv run": frozenset(("--with", "-p", "--python", "--group", "--extra", "--project")),
-    "poetry run": frozenset(),
-    "pipenv run": frozenset(),
-    "pdm run": frozenset(),
-    "pixi run": frozenset(("-e", "--environment")),
-    "conda run": frozenset(("-n", "--name", "-p", "--prefix")),
-    "micromamba run": frozenset(("-n", "--name", "-p", "--prefix")),
-}
 _PYTHON: Final = re.compile(r"(?:.*/)?python(?:\d+(?:\.\d+)?)?")
 
 
@@ -142,23 +122,23 @@ def _script_of(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 
 
 def _unwrapped(words: Sequence[str]) -> Sequence[str]:
+    wrappers = catalog.load("launchers.yaml")["wrappers"]
     while words:
         name = words[0].rpartition("/")[2]
         pair = f"{name} {words[1]}" if len(words) > 1 else ""
-        if pair in _WRAPPERS:
+        if pair in wrappers:
             name, words = pair, words[1:]
-        elif name == "timeout":  # one argument precedes the command that it starts
-            words = _without_options(words, frozenset(("-k", "-s")))[1:]
-            continue
-        elif name not in _WRAPPERS:
+        elif name not in wrappers:
             break
-        words = _without_options(words, _WRAPPERS[name])
+        words = _without_options(words, wrappers[name])
+        if name == "timeout":
+            words = words[1:]  # the duration precedes the command
         while name == "env" and words and ASSIGNMENT.fullmatch(words[0]):
             words = words[1:]
     return words
 
 
-def _without_options(words: Sequence[str], with_value: frozenset[str]) -> Sequence[str]:
+def _without_options(words: Sequence[str], with_value: Container[str]) -> Sequence[str]:
     index = 1
     while index < len(words) and words[index].startswith("-"):
         if words[index] == "--":
@@ -171,7 +151,7 @@ def parse_script(script: str) -> tuple[Command, ...]:
     """Return the commands of a shell script; empty if the script is unparsable."""
     text = _HERE.sub(r"\3", script.replace("\\\n", " "))
     lexer = shlex.shlex(
-        _without_substitutions(_COMMENT.sub("", text)),
+        _SUBSTITUTION.sub(lambda match: match[1] or UNKNOWN, _COMMENT.sub("", text)),
         posix=True,
         punctuation_chars="".join(_OPERATORS),
     )
@@ -220,43 +200,19 @@ def _commands(tokens: Sequence[str]) -> list[Command]:
     return commands
 
 
-def _without_substitutions(script: str) -> str:
-    """Replace ``$(…)`` and backticks outside of single quotes by ``UNKNOWN``."""
-    parts: list[str] = []
-    index, quoted = 0, False
-    while index < len(script):
-        if script[index] == "'":
-            quoted = not quoted
-        if not quoted and script.startswith("$(", index):
-            depth = 1
-            index += 2
-            while depth and index < len(script):
-                depth += {"(": 1, ")": -1}.get(script[index], 0)
-                index += 1
-            parts.append(UNKNOWN)
-            continue
-        if not quoted and script[index] == "`" and (end := script.find("`", index + 1)) > 0:
-            index = end + 1
-            parts.append(UNKNOWN)
-            continue
-        parts.append(script[index])
-        index += 1
-    return "".join(parts)
-
-
 @dataclass(frozen=True)
 class Launch:
     """A launcher in a command, with the counts that its options set; None for an unset count."""
 
     launcher: str
-    nodes: int | None = None
-    processes: int | None = None
+    nodes: int | None
+    processes: int | None
     """Number of processes on each node."""
-    total: int | None = None
+    total: int | None
     """Number of processes on all nodes."""
-    rank: str | None = None
-    address: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    rank: str | None
+    address: str | None
+    options: Mapping[str, str]
     """Option, with dashes instead of underscores -> value."""
 
     @property
@@ -264,59 +220,41 @@ class Launch:
         """Return whether options set each node's rank and the address of the first node."""
         return self.options.get("rdzv-backend", "static") == "static"
 
+    def option(self, common: str) -> str:
+        """Return the launcher's name of an option: ``nodes``, ``processes``, ``rank``, …"""
+        return _launchers()[self.launcher]["names"].get(common, "")
 
-_ACCELERATE: Final = """
-    cpu debug dynamo-use-dynamic dynamo-use-fullgraph enable-cpu-affinity m module multi-gpu
-    no-python q quiet same-network tpu use-deepspeed use-fsdp use-megatron-lm use-xpu
-"""
-#: Launcher -> options without a value.
-_FLAGS: Final[Mapping[str, frozenset[str]]] = {
-    "torchrun": frozenset(("standalone", "m", "module", "no-python", "use-env")),
-    "accelerate": frozenset(_ACCELERATE.split()),
-    "deepspeed": frozenset(("module", "no-python", "no-local-rank", "no-ssh", "force-multi")),
-    "vertex_job.launch": frozenset(),
-}
-_MODULES: Final = {
-    "torch.distributed.run": "torchrun",
-    "torch.distributed.launch": "torchrun",
-    "accelerate.commands.launch": "accelerate",
-    "deepspeed.launcher.runner": "deepspeed",
-    "vertex_job.launch": "vertex_job.launch",
-}
+
+def _launchers() -> Mapping[str, Mapping[str, Any]]:
+    return catalog.load("launchers.yaml")["launchers"]
 
 
 def launch_of(command: Command) -> Launch | None:
     """Return the launcher in a command, with its counts; None without a known launcher."""
     module, arguments = command.module_and_arguments()
-    name = _MODULES.get(module, "")
+    name = next((name for name, row in _launchers().items() if module in row["modules"]), "")
     if not command.is_python:
         name = command.program
         if name == "accelerate":
             if arguments[:1] != ("launch",):
                 return None
             arguments = arguments[1:]
-    if name not in _FLAGS:
+    if (row := _launchers().get(name)) is None:
         return None
-    options = _options(arguments, _FLAGS[name])
-    address, rank = options.get("master-addr"), options.get("node-rank")
+    options = row["defaults"] | _options(arguments, row["flags"])
+    values = {common: options.get(option) for common, option in row["names"].items()}
+    nodes, processes, total = _number(values.get("nodes")), _number(values["processes"]), None
+    rank, address = values.get("rank"), values.get("address")
     if name == "torchrun":
-        nodes = _number(options.get("nnodes", "1")) if "standalone" not in options else 1
+        nodes = 1 if "standalone" in options else nodes
         if endpoint := options.get("rdzv-endpoint"):
             address = endpoint.rpartition(":")[0] or endpoint
-        processes = _number(options.get("nproc-per-node", "1"))
-        return Launch(name, nodes, processes, None, rank, address, options)
     if name == "accelerate":
-        nodes, total = _number(options.get("num-machines")), _number(options.get("num-processes"))
-        per_node = total // nodes if total and nodes else None
-        rank, address = options.get("machine-rank"), options.get("main-process-ip")
-        return Launch(name, nodes, per_node, total, rank, address, options)
-    if name == "deepspeed":
-        nodes, per_node = _number(options.get("num-nodes")), _number(options.get("num-gpus"))
-        return Launch(name, nodes, per_node, None, rank, address, options)
-    return Launch(name, processes=_number(options.get("processes")), options=options)
+        total, processes = processes, processes // nodes if processes and nodes else None
+    return Launch(name, nodes, processes, total, rank, address, options)
 
 
-def _options(words: Sequence[str], flags: frozenset[str]) -> dict[str, str]:
+def _options(words: Sequence[str], flags: Container[str]) -> dict[str, str]:
     """Return the options before the program. Underscores in option names become dashes."""
     options: dict[str, str] = {}
     index = 0

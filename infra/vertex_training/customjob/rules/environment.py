@@ -111,9 +111,8 @@ def output_variables(pool: Pool) -> Findings:
     """Check that a job that uses AIP_MODEL_DIR or a similar variable has a baseOutputDirectory."""
     if pool.job.output:
         return
-    by_hand = {name for _, name, _ in pool.variables()}
     for path, text in pool.texts():
-        if (match := OUTPUT_DIRS.search(text)) and match.group() not in by_hand:
+        if (match := OUTPUT_DIRS.search(text)) and match.group() not in pool.variable_names:
             hint = "set baseOutputDirectory: {outputUriPrefix: gs://…}"
             what = "Vertex AI sets this variable only if the job has a baseOutputDirectory"
             yield Finding(path, what, match.group(), hint)
@@ -124,12 +123,11 @@ def rank_variables(pool: Pool) -> Findings:
     """Check that code reads ranks and the primary's address from CLUSTER_SPEC."""
     if pool.job.context.backend == "batch" and pool.job.nodes > 1:
         return  # a script of the task sets these variables
-    by_hand = {name for _, name, _ in pool.variables()}
     for path, text in pool.texts():
         for match in RANK_VARIABLE.finditer(text):
             name = match[1]  # a script may assign the variable or read a value into it
             is_set = re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", text)
-            if name not in by_hand and not is_set:
+            if name not in pool.variable_names and not is_set:
                 hint = "read CLUSTER_SPEC instead, as jobs/lib/vertex_job/launch.py does"
                 what = "Vertex AI does not document this variable"
                 yield Finding(path, what, name, hint)
@@ -200,8 +198,7 @@ def nccl_plugin(job: Job) -> Findings:
     images = stack.plugin_images if stack else frozenset[str]()
     for pool in nodes if sum(pool.replicas for pool in nodes) > 1 else ():
         name = next((PLUGINS[form] for form in PLUGINS if pool.machine_type.startswith(form)), "")
-        texts = [pool.image, *(text for _, text in pool.texts())]
-        texts += [variable for _, variable, _ in pool.variables()]
+        texts = [pool.image, *(text for _, text in pool.texts()), *pool.variable_names]
         has_plugin = pool.image.partition("@")[0] in images or any(map(NCCL_PLUGIN.search, texts))
         if not name or has_plugin:
             continue

@@ -1,8 +1,8 @@
 """Rules for container images: registries, digests, and Google's prebuilt images."""
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from vertex_training import catalog
 from vertex_training.customjob.rules.job import Job, Pool, pools_of
@@ -160,27 +160,25 @@ def prebuilt_name(_pool: Pool, image: str, path: Path) -> Findings:
 def image_age(job: Job) -> Findings:
     """Check that a prebuilt image is still available; add a note if its framework has no image."""
     rows = catalog.load("training_images.yaml")
-    served = {row["framework"] for row in rows if row["available_until"] >= job.context.date}
+    ended = [row for row in rows if row["available_until"] < job.context.date]
+    served = {row["framework"] for row in rows if row not in ended}
     for _, image, path in _images(job):
         if not (PREBUILT.match(image) or LEGACY.match(image)):
             continue
-        short, what, framework = _short(image), "", ""
-        for row in rows:
-            until = row["available_until"]
-            if until >= job.context.date:
-                continue
-            if re.fullmatch(row["pattern"], short):
-                framework = row["framework"]
-                what = f"support of this prebuilt image ended on {until}"
-                break
-            version = VERSION.match(short)
-            of_row = version is not None and version[1] == row["framework"]
-            if version and of_row and [int(version[2]), int(version[3])] < row["version"]:
-                framework = row["framework"]
-                what = f"support of a newer image than this image ended on {until}"
-        if what:
-            level = None if framework in served else "note"
+        short = _short(image)
+        same = [row for row in ended if re.fullmatch(row["pattern"], short)][:1]
+        for row in same or [row for row in ended if _is_older(short, row)][-1:]:
+            which = "this prebuilt image" if same else "a newer image than this image"
+            what = f"support of {which} ended on {row['available_until']}"
+            level = None if row["framework"] in served else "note"
             yield Finding(path, what, short, "build your own image", level=level)
+
+
+def _is_older(name: str, row: Mapping[str, Any]) -> bool:
+    version = VERSION.match(name)
+    if version is None or version[1] != row["framework"]:
+        return False
+    return [int(version[2]), int(version[3])] < row["version"]
 
 
 def _short(image: str) -> str:

@@ -83,6 +83,11 @@ class Pool:
     def affinity(self) -> dict[str, Any] | None:
         return self.machine.get("reservationAffinity")
 
+    def reservations(self) -> Iterator[tuple[Path, str]]:
+        """Yield path and name of each reservation that the pool names."""
+        for index, name in enumerate((self.affinity or {}).get("values", ())):
+            yield (*self.machine_path, "reservationAffinity", "values", index), name
+
     @property
     def reserved(self) -> bool:
         """Return whether the pool may use a reservation."""
@@ -131,6 +136,11 @@ class Pool:
         for index, variable in enumerate(self.env):
             path = (*self.task_path, "env", index)
             yield path, str(variable.get("name", "")), str(variable.get("value", ""))
+
+    @property
+    def variable_names(self) -> set[str]:
+        """Return the names of the environment variables."""
+        return {name for _, name, _ in self.variables() if name}
 
     @property
     def is_reduction_server(self) -> bool:
@@ -244,7 +254,7 @@ def job_facts_of(job: Job) -> JobFacts:
 
 def reservation_request_of(pool: Pool) -> ReservationRequest:
     """Return the machines that a pool requests from a reservation, in all parallel trials."""
-    names, count = tuple((pool.affinity or {}).get("values", ())), pool.replicas * pool.job.parallel
+    names, count = tuple(name for _, name in pool.reservations()), pool.replicas * pool.job.parallel
     return ReservationRequest(names, pool.machine_type, pool.accelerator, pool.count, count)
 
 

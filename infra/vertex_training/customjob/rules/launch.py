@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from vertex_training.customjob.rules.command_lines import (
@@ -67,16 +67,6 @@ TWO_IN_ONE: Final = re.compile(r"--?[A-Za-z][\w-]*\s+\S")
 CUDA: Final = re.compile(
     r"--(?:device|accelerator|device[-_]map)[=\s](?:cuda(?::\d+)?|gpu)\Z", re.IGNORECASE
 )
-#: Launcher -> torchrun's option -> the launcher's name of that option.
-OWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
-    "accelerate": {
-        "nnodes": "num-machines",
-        "nproc-per-node": "num-processes",
-        "node-rank": "machine-rank",
-        "master-addr": "main-process-ip",
-    },
-    "deepspeed": {"nproc-per-node": "num-gpus"},
-}
 LOCAL: Final = frozenset(("localhost", "127.0.0.1", "::1", "0.0.0.0"))
 
 
@@ -98,14 +88,13 @@ def shell_needed(pool: Pool, line: CommandLine) -> Findings:
         path, word = operators[0]
         what = "only a shell interprets this word, and no shell reads this command line"
         yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
-    names = {name for _, name, _ in pool.variables()}
     is_code = False
     for path, word in words:
         if is_code:  # python -c CODE, and the like
             is_code = False
             continue
         is_code = word in ("-c", "-e", "--eval")
-        if syntax := _shell_syntax(word, IN_WORDS, names):
+        if syntax := _shell_syntax(word, IN_WORDS, pool.variable_names):
             what = "this text is not expanded: no shell reads this command line"
             yield Finding(path, what, syntax.group(), "write the value, or " + SHELL_HINT)
 
@@ -202,15 +191,10 @@ def _place(pool: Pool, command: Command, option: str = "") -> Path:
     return pool.task_path
 
 
-def _own(launch: Launch, option: str) -> str:
-    return OWN_OPTIONS.get(launch.launcher, {}).get(option, option)
-
-
 def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
     """Yield each launcher that certainly runs and whose options do not come from variables."""
     for pool, line in _lines(job):
-        names = [name for _, name, _ in pool.variables()]
-        if any("PET_" in text for text in (*names, *line.words)):
+        if any("PET_" in text for text in (*pool.variable_names, *line.words)):
             continue  # torchrun reads its options from PET_NNODES and the like
         for command in line.commands:
             if command.certain and (launch := launch_of(command)):
@@ -258,7 +242,7 @@ def processes_per_gpu(pool: Pool, command: Command, launch: Launch) -> Findings:
     else:
         what = f"only {count} process{'es' * (count > 1)} for {gpus}: some GPUs may be unused"
         level = "note" if count == 1 else None
-    path = _place(pool, command, _own(launch, "nproc-per-node"))
+    path = _place(pool, command, launch.option("processes"))
     hint = f"start {pool.count} processes on each machine"
     yield Finding(path, what, str(count), hint, level=level)
 
@@ -270,7 +254,7 @@ def launch_nodes(job: Job) -> Findings:
     for pool, command, launch in _launches(job):
         if pool.index > 1 or launch.launcher not in ("torchrun", "accelerate"):
             continue
-        option = _own(launch, "nnodes")
+        option = launch.option("nodes")
         if launch.nodes is None or launch.nodes == nodes:
             continue
         machines = counted(nodes, "machine")
@@ -301,12 +285,12 @@ def node_rank(job: Job) -> Findings:
             others = seen.get(rank, 0) + pool.replicas - 1
             if others:
                 what = f"{others + 1} nodes would have the same rank, and wait forever"
-                yield Finding(_place(pool, command, _own(launch, "node-rank")), what, rank, hint)
+                yield Finding(_place(pool, command, launch.option("rank")), what, rank, hint)
             seen[rank] = seen.get(rank, 0) + pool.replicas
         first = pool.index == 0 and pool.replicas == 1
         if not first and launch.address in LOCAL:
             what = "the address must be the address of the first node, which is another machine"
-            path = _place(pool, command, _own(launch, "master-addr"))
+            path = _place(pool, command, launch.option("address"))
             yield Finding(path, what, launch.address or "", hint)
 
 

@@ -92,19 +92,16 @@ def mount_path(pool: Pool) -> Findings:
 
 
 RESOURCES: Final = TYPES + "machine_resources.py"
+#: Field with mounts -> required fields of a mount, with examples. The first field is the address.
 NEEDS: Final = {
-    "nfsMounts": ("server", "path", "mountPoint"),
-    "lustreMounts": ("instanceIp", "volumeHandle", "filesystem", "mountPoint"),
+    "nfsMounts": {"server": "10.0.0.2", "path": "/export", "mountPoint": "data"},
+    "lustreMounts": {
+        "instanceIp": "10.0.0.2",
+        "volumeHandle": "VOLUME",
+        "filesystem": "FILE_SYSTEM",
+        "mountPoint": "data",
+    },
 }
-EXAMPLES: Final = {
-    "server": "10.0.0.2",
-    "path": "/export",
-    "mountPoint": "data",
-    "instanceIp": "10.0.0.2",
-    "volumeHandle": "VOLUME",
-    "filesystem": "FILE_SYSTEM",
-}
-ADDRESS: Final = {"nfsMounts": "server", "lustreMounts": "instanceIp"}
 
 
 def _mounts(job: Job) -> Iterator[tuple[str, dict[str, Any], Path]]:
@@ -117,9 +114,9 @@ def _mounts(job: Job) -> Iterator[tuple[str, dict[str, Any], Path]]:
 @rule("mount-needs", RESOURCES, of=_mounts)
 def mount_needs(kind: str, mount: dict[str, Any], path: Path) -> Findings:
     """Check that a mount has a file system and a mount point."""
-    for field in NEEDS[kind]:
+    for field, example in NEEDS[kind].items():
         if not mount.get(field):
-            hint = f"write {field}: {EXAMPLES[field]}, for example"
+            hint = f"write {field}: {example}, for example"
             yield Finding(path, f"{field} is missing", "", hint, field)
 
 
@@ -135,13 +132,14 @@ def mount_source(_kind: str, mount: dict[str, Any], path: Path) -> Findings:
 @rule("mount-address", RESOURCES, of=_mounts)
 def mount_address(kind: str, mount: dict[str, Any], path: Path) -> Findings:
     """Check that the server of a file system is an IP address."""
-    address = mount.get(ADDRESS[kind], "")
+    field = next(iter(NEEDS[kind]))
+    address = mount.get(field, "")
     try:
         ipaddress.ip_address(address or "10.0.0.1")
     except ValueError:
         hint = "write the server's private address, such as 10.0.0.2"
-        what = f"{ADDRESS[kind]} must be an IP address"
-        yield Finding((*path, ADDRESS[kind]), what, address, hint)
+        what = f"{field} must be an IP address"
+        yield Finding((*path, field), what, address, hint)
 
 
 @rule("mount-network", GUIDES + "training/train-nfs-share")

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from vertex_training.customjob.google import lazy_package
+from vertex_training.customjob.google import load_lazily
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in [name for name in sys.modules if name.partition(".")[0] == "outer"]:
         monkeypatch.delitem(sys.modules, name)
-    lazy_package.register("outer.eager")
+    load_lazily("outer.eager")
     return "outer.eager"
 
 
@@ -45,7 +45,7 @@ def outer() -> ModuleType:
 
 def test_a_missing_package_is_an_error() -> None:
     with pytest.raises(ModuleNotFoundError, match="No module named 'outer_not_there'"):
-        lazy_package.register("outer_not_there")
+        load_lazily("outer_not_there")
 
 
 def printed(code: str) -> str:
