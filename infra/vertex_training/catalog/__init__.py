@@ -10,7 +10,6 @@
 ``places.yaml``           places of messages in job files
 ``launchers.yaml``        programs that start other programs, and their options
 ``batch.yaml``            states, exit codes and missing features of Google Batch
-``file_rules.yaml``       rules that the reader of job files checks
 ``training_images.yaml``  prebuilt training images, with the end of their availability
 ``machines.yaml``         machine types and their list prices
 ``accelerators.yaml``     accelerators, with regions and list prices
