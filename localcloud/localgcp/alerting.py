@@ -22,8 +22,7 @@ from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, Store, Store
 from localgcp.system.processes import make_thread
 
 if TYPE_CHECKING:
-    from google.cloud.logging_v2 import types
-
+    from localgcp.vertex.log_entries import LogLine
     from localgcp.vertex.records import JobRecord
 
 STAND_IN: Final = "stand-in of the local cloud: no notification is sent"
@@ -144,7 +143,7 @@ def _condition(condition: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, st
 
 #: Jobs that ended up to this time before the last evaluation are evaluated again.
 _SLACK: Final = timedelta(seconds=10)
-Entries = Callable[[str, LogFilter, str], Iterator["types.LogEntry"]]
+Entries = Callable[[str, LogFilter, str], Iterator["LogLine"]]
 
 
 class Alerting:
@@ -221,14 +220,10 @@ class Alerting:
         notifications = list[Notification]()
         for log_filter, extractors in alert.filters:
             for entry in self._entries(job.project, log_filter, job.job_id):
-                timestamp: Any = entry.timestamp
-                time = datetime.fromtimestamp(timestamp.timestamp(), UTC)
+                time = entry.timestamp.astimezone(UTC)
                 if time < alert.created:
                     continue
-                labels = {
-                    name: str(entry.resource.labels.get(field.rpartition(".")[2], ""))
-                    for name, field in extractors.items()
-                }
+                labels = {name: entry.value(field) for name, field in extractors.items()}
                 key = frozenset(labels.items())
                 if key in last_notified and time < last_notified[key] + alert.pause:
                     continue
@@ -237,11 +232,11 @@ class Alerting:
         return notifications
 
     def _notify(
-        self, alert: LogAlert, entry: types.LogEntry, time: datetime, labels: Mapping[str, str]
+        self, alert: LogAlert, entry: LogLine, time: datetime, labels: Mapping[str, str]
     ) -> Iterator[Notification]:
         def value(variable: re.Match[str]) -> str:
             is_extracted = variable[1] == "log.extracted_label"
-            values = labels if is_extracted else dict(entry.resource.labels)
+            values = labels if is_extracted else entry.resource_labels
             return values.get(variable[2], variable[0])
 
         variables = r"\$\{(log\.extracted_label|resource\.labels?)\.(\w+)\}"

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 import grpc
-from google.api import monitored_resource_pb2
-from google.cloud.logging_v2 import types
 from google.longrunning import operations_pb2
 from google.protobuf import json_format
 
@@ -34,7 +32,7 @@ from localgcp.inventory.store import Store, project_number
 from localgcp.runner.programs import CloudHost
 from localgcp.vertex import filters
 from localgcp.vertex.agents import LOG_WRITERS, has_role
-from localgcp.vertex.job_logs import read_lines
+from localgcp.vertex.log_entries import Lines, LogLine, lines_of
 from localgcp.vertex.operations import OperationTable
 
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+)")
@@ -190,7 +188,7 @@ class Batch:
         self.scheduler = BatchScheduler(home, store, jobs, make_run, wanting)
         self.service = BatchService(store, jobs, self.scheduler, cloud.containers.refusal)
 
-    def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
+    def entries(self) -> dict[str, Lines]:
         """Return the readers of job logs for Cloud Logging, by resource type."""
         return {RESOURCE: entries_of(self._home, self._store, self._jobs)}
 
@@ -248,16 +246,14 @@ def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], s
 RESOURCE: Final = "batch.googleapis.com/Job"
 
 
-def entries_of(
-    home: Home, store: Store, jobs: BatchTable
-) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """Return a function that yields log entries of a project's jobs, selected by filter labels.
+def entries_of(home: Home, store: Store, jobs: BatchTable) -> Lines:
+    """Return a function that yields log lines of a project's jobs, selected by filter labels.
 
     Entries exist if the destination is CLOUD_LOGGING and the job's account may write logs
     (doc:batch/analyze-job-using-logs).
     """
 
-    def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
+    def read(project: str, equal: Mapping[str, str]) -> Iterator[LogLine]:
         uid = equal.get("labels.job_uid") or equal.get("resource.labels.job_id")
         for job in jobs.list(project):
             place = f"projects/{project}"
@@ -269,23 +265,18 @@ def entries_of(
     return read
 
 
-def _of_file(job: BatchJob, file: Path) -> Iterator[types.LogEntry]:
-    task = file.stem.removeprefix("task-") if file.stem != "agent" else None
+def _of_file(job: BatchJob, file: Path) -> Iterator[LogLine]:
+    kind, _, task = file.stem.partition("-")  # ``agent`` or ``task-NUMBER``
     labels = {**job.body.get("labels", {}), "job_uid": job.uid, "task_group_name": GROUP}
-    if task is not None:
+    if task:
         labels["task_id"] = f"task/{job.uid}-{GROUP}-{task}/0/0"
-    place = {"location": job.region, "resource_container": f"projects/{job.project}"}
-    place |= {"job_id": job.uid}
-    resource = monitored_resource_pb2.MonitoredResource(type=RESOURCE, labels=place)
-    kind = "agent" if task is None else "task"
-    created, ended = datetime.fromisoformat(job.create_time), job.state in ENDED
-    for number, text, time in read_lines(file, created, ended=ended):
-        yield types.LogEntry(
-            log_name=f"projects/{job.project}/logs/batch_{kind}_logs",
-            resource=resource,
-            labels=labels,
-            text_payload=text,
-            timestamp=time,
-            insert_id=f"{job.uid}-{file.stem}-{number:09}",
-            severity="INFO",
-        )
+    container = f"projects/{job.project}"
+    first = LogLine(
+        f"projects/{job.project}/logs/batch_{kind}_logs",
+        RESOURCE,
+        {"location": job.region, "resource_container": container, "job_id": job.uid},
+        datetime.fromisoformat(job.create_time),
+        f"{job.uid}-{file.stem}",
+        labels,
+    )
+    yield from lines_of(file, first, ended=job.state in ENDED)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from google.api import monitored_resource_pb2
 from google.cloud.devtools import cloudbuild_v1
-from google.cloud.logging_v2 import types
 
-from localgcp.vertex.job_logs import read_lines
+from localgcp.vertex.log_entries import Lines, LogLine, lines_of
 
 Build = cloudbuild_v1.Build
 Status = cloudbuild_v1.Build.Status
@@ -80,25 +78,17 @@ RESOURCE: Final = "build"
 ID_LABEL: Final = "resource.labels.build_id"
 
 
-def entries_of(builds: BuildTable) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """Return a function that yields the log entries of the build in a filter's labels."""
+def entries_of(builds: BuildTable) -> Lines:
+    """Return a function that yields the log lines of the build in a filter's labels."""
 
-    def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
+    def read(project: str, equal: Mapping[str, str]) -> Iterator[LogLine]:
         build = builds.get(equal.get(ID_LABEL, ""))
         if build is None or build.project_id != project:
             return
-        log, ended = builds.log(build.id), build.status not in LIVE
         labels = {"build_id": build.id, "project_id": project}
-        resource = monitored_resource_pb2.MonitoredResource(type=RESOURCE, labels=labels)
         created: datetime = build.create_time  # pyright: ignore[reportAssignmentType]
-        for number, line, time in read_lines(log, created, ended=ended) if log.exists() else ():
-            yield types.LogEntry(
-                log_name=f"projects/{project}/logs/cloudbuild",
-                resource=resource,
-                text_payload=line,
-                timestamp=time,
-                insert_id=f"{build.id}-{number:09}",
-                severity="INFO",
-            )
+        first = LogLine(f"projects/{project}/logs/cloudbuild", RESOURCE, labels, created, build.id)
+        if (log := builds.log(build.id)).exists():
+            yield from lines_of(log, first, ended=build.status not in LIVE)
 
     return read

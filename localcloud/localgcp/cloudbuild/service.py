@@ -5,13 +5,12 @@ from __future__ import annotations
 import datetime
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 import grpc
 from google.api_core.exceptions import GoogleAPICallError, NotFound
 from google.cloud.devtools import cloudbuild_v1
-from google.cloud.logging_v2 import types
 from google.longrunning import operations_pb2
 from google.protobuf import any_pb2
 
@@ -25,6 +24,7 @@ from localgcp.inventory.machines import is_region
 from localgcp.inventory.store import Store, project_number
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.vertex.checks import usable_project
+from localgcp.vertex.log_entries import Lines
 
 API: Final = "cloudbuild.googleapis.com"
 
@@ -46,7 +46,7 @@ class CloudBuild:
         self.runner = BuildRunner(self.builds, home.children, storage_url, environment, program)
         self.runner.recover()
 
-    def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
+    def entries(self) -> dict[str, Lines]:
         """Return the readers of build logs for Cloud Logging, by resource type."""
         return {RESOURCE: entries_of(self.builds)}
 

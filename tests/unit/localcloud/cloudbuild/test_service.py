@@ -263,7 +263,8 @@ def stored_build(id_: str = "a1", status: Status = Status.QUEUED, **given: Any) 
 
 
 def read(table: BuildTable, project: str = "local-a", id_: str = "a1") -> list[types.LogEntry]:
-    return list(entries_of(table)(project, {"resource.labels.build_id": id_}))
+    lines = entries_of(table)(project, {"resource.labels.build_id": id_})
+    return [line.message() for line in lines]
 
 
 def entry(number: int, text: str) -> types.LogEntry:
