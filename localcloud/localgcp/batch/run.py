@@ -35,6 +35,7 @@ from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import Host, Replica
 from localgcp.runner.programs import CloudHost
+from localgcp.runner.replica import Launch
 from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.job_logs import JobLog
@@ -131,10 +132,7 @@ class Attempt:
         limit = runnable.get("timeout")
         try:
             outcome = replica.run(
-                launch.argv,
-                env=launch.env,
-                umask=launch.umask,
-                terminate=launch.terminate,
+                launch,
                 cwd=self.machine.folders.work,
                 log=self.log,
                 notes=self.machine.cloud.home.children,
@@ -290,8 +288,7 @@ class BatchRun:
 
         def run(command: list[str], env: Mapping[str, str]) -> int:
             return replica.run(
-                command,
-                env=env,
+                Launch(command, env),
                 cwd=folders.tmp,
                 log=self.agent,
                 notes=self.cloud.home.children,

@@ -24,7 +24,8 @@ from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import BucketView, Host
 from localgcp.runner.gcsfuse import Mount
-from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Launch, Program, Run
+from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program, Run
+from localgcp.runner.replica import Launch
 from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 from localgcp.vertex.agents import IMAGE_READER, has_role

@@ -31,7 +31,7 @@ from localgcp.home.environment import server_environment
 from localgcp.inventory.store import Store
 from localgcp.runner import replica
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.runner.replica import Ending
+from localgcp.runner.replica import Ending, Launch
 from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder
 from localgcp.vertex.admission import READERS as VIEWERS
@@ -185,10 +185,10 @@ class BuildRunner:
         request_file.write_text(json.dumps(request), encoding="utf-8")
         seconds = build.timeout.total_seconds()  # pyright: ignore[reportAttributeAccessIssue]
         types = _Failure.FailureType
+        env = {**server_environment(), **self._environment(), "TMPDIR": str(work)}
         try:
             outcome = replica.run(
-                [*program, str(request_file), str(result)],
-                env={**server_environment(), **self._environment(), "TMPDIR": str(work)},
+                Launch([*program, str(request_file), str(result)], env),
                 cwd=work,
                 log=log,
                 notes=self._children,

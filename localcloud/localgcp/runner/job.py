@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import psutil
@@ -31,7 +32,8 @@ from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import PRIMARY, Host, Replica
 from localgcp.runner.gang.running import Action, Decision, Gang, LifeCycle, Member
 from localgcp.runner.preparation import Preparation
-from localgcp.runner.programs import CloudHost, HostProgram, Launch, Program
+from localgcp.runner.programs import CloudHost, HostProgram, Program
+from localgcp.runner.replica import Launch
 from localgcp.system.gpus import VISIBLE
 from localgcp.system.root_directory import make_folder
 from localgcp.vertex import capacity
@@ -87,7 +89,6 @@ class JobRun:
         access = access_of(self.cloud.store, record)
         self.buckets = JobBuckets(self.gcs, self.cloud, access, self.log.append)
         self.gpus = Allotment()
-        self._names: Sequence[str] = ()
 
     def execute(self) -> bool:
         """Run the job to its end; return False if the job stays PENDING and must run later."""
@@ -183,7 +184,6 @@ class JobRun:
 
     def _run(self, members: Sequence[Replica]) -> Decision:
         self.buckets.prepare(members, self.record.output_prefix)
-        self._names = [member.name for member in members]
         alone = len(members) == 1
         folders = {member.name: self._folders(member, alone=alone) for member in members}
         first = folders[members[0].name]
@@ -209,11 +209,18 @@ class JobRun:
             made: list[Member] = []
             for member in members:
                 name = member.name
-                made.append(self._member(member, programs[name], placed[name], at[name]))
+                at_host = (programs[name], folders[name], placed[name], at[name])
+                made.append(self._member(member, *at_host))
+            move = partial(self.jobs.move, self.record.job_id)
+            can_begin = (JobState.PENDING, JobState.RUNNING)
             gang = Gang(
                 made,
                 life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
-                job=self,
+                faults=self.faults,
+                account=self.record.spec.get("serviceAccount", ""),
+                began=partial(move, JobState.RUNNING, only_from=can_begin),
+                paused=partial(move, JobState.PENDING, only_from=(JobState.RUNNING,)),
+                tick=self.buckets.sync,
                 notes=self.cloud.home.children,
                 cancelled=self.cancelled,
                 timeout_seconds=_timeout(self.record.spec),
@@ -228,10 +235,14 @@ class JobRun:
         return made
 
     def _member(
-        self, member: Replica, program: Program, placement: Placement, host: Host
+        self,
+        member: Replica,
+        program: Program,
+        folders: environment.Folders,
+        placement: Placement,
+        host: Host,
     ) -> Member:
         log = JobLog(log_path(self.cloud.home, self.record.job_id, member.name))
-        folders = self._folders(member, alone=placement.alone)
 
         def launch() -> Launch:
             service = environment.service_variables(
@@ -255,8 +266,7 @@ class JobRun:
             return replace(made, argv=argv, descriptors=self.gpus.descriptors(member.name))
 
         primary = member.pool == member.index == 0
-        account = self.record.spec.get("serviceAccount", "")
-        return Member(member.name, folders, self.log if primary else log, launch, account)
+        return Member(member.name, folders, self.log if primary else log, launch)
 
     def _finish(self, decision: Decision, lost: str) -> None:
         if decision.action is Action.SUCCEED and lost:
@@ -297,27 +307,6 @@ class JobRun:
         why = f": {error[1]}" if error else ""
         self.log.append(f"job {self.record.job_id} {state.word}{why}")
         self.jobs.move(self.record.job_id, state, error=error)
-
-    def began(self) -> bool:
-        """Set the job RUNNING when all replicas can start; return False if it was cancelled."""
-        state, before = JobState.RUNNING, (JobState.PENDING, JobState.RUNNING)
-        return self.jobs.move(self.record.job_id, state, only_from=before)
-
-    def paused(self) -> None:
-        """Set the job PENDING before a retry of the whole job."""
-        self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
-
-    def preempted(self, ran_seconds: float) -> Sequence[str]:
-        """Return the names of the replicas that lose their machines now, because of a fault."""
-        return self.faults.preempted(self._names, ran_seconds)
-
-    def killed(self, name: str, ran_seconds: float) -> bool:
-        """Return whether a fault kills this replica now."""
-        return self.faults.killed(name, ran_seconds)
-
-    def tick(self) -> None:
-        """Synchronize the buckets; called every other second and after each attempt."""
-        self.buckets.sync()
 
 
 def _timeout(spec: dict[str, Any]) -> float:

@@ -29,7 +29,8 @@ from localgcp.runner import environment, replica
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang.hosts import Replica as Member
 from localgcp.runner.preparation import Preparation
-from localgcp.runner.programs import CloudHost, Launch
+from localgcp.runner.programs import CloudHost
+from localgcp.runner.replica import Launch
 from localgcp.serving.checks import replicas
 from localgcp.serving.records import COPY
 from localgcp.system.processes import make_thread
@@ -121,14 +122,11 @@ class Replica:
             with self._launch(port) as made:
                 self.port, self._runs = port, True
                 outcome = replica.run(
-                    made.argv,
-                    env=made.env,
+                    made,
                     cwd=self._work,
                     log=self.log,
                     notes=self._notes,
                     cancelled=self.stopped,
-                    umask=made.umask,
-                    terminate=made.terminate,
                     account=self._account,
                 )
         except JobCancelledError:
