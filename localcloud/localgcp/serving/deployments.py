@@ -225,12 +225,12 @@ class Deployment:
                 self._replicas[-1].start()
         self._end(spare)
 
-    def wait_healthy(self, wanted: int, stopping: threading.Event) -> None:
-        """Wait until ``wanted`` replicas are healthy. Raises ApiError if they are not in time."""
+    def wait_healthy(self, stopping: threading.Event) -> None:
+        """Wait until all replicas are healthy. Raises ApiError if they are not in time."""
         text = self.version["containerSpec"].get("deploymentTimeout")
         seconds = float(text.removesuffix("s")) if text else _DEPLOYMENT_TIMEOUT
         deadline = time.monotonic() + seconds
-        while sum(replica.healthy for replica in self._replicas[:]) < wanted:
+        while not all(replica.healthy for replica in self._replicas[:]):
             if stopping.is_set():
                 return
             for running in self._replicas[:]:

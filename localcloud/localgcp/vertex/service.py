@@ -14,13 +14,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from google.longrunning import operations_pb2
-from google.protobuf import empty_pb2
 
 from localgcp.apis.client import Api
 from localgcp.apis.messages import (
     custom_job,
     job_service,
-    operation,
     tensorboard,
     tensorboard_service,
 )
@@ -111,8 +109,7 @@ class JobCollection(Generic[_R]):
             text = f"The {kind} is in state {job.state} and cannot be deleted; cancel it first."
             raise failed_precondition(f"{text} ({job.name})")
         self.table.delete(job.job_id)
-        metadata = operation.DeleteOperationMetadata()
-        return self.operations.finish(job.name, empty_pb2.Empty(), metadata)
+        return self.operations.deleted(job.name)
 
     def page(self, request: Any, _context: Any = None) -> tuple[list[Body], str]:
         """Return a page of jobs, newest first, and the next page's token. Raises ApiError."""
