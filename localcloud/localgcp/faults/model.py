@@ -67,8 +67,7 @@ METHODS: Final = {
         "dns": "managedZones.list",
         "bigquery": """
             jobs.insert jobs.get jobs.list jobs.cancel jobs.query jobs.getQueryResults
-            datasets.insert datasets.get datasets.delete tables.insert tables.get tabledata.list
-            query load extract
+            datasets.insert datasets.get tables.get tabledata.list query load extract
             """,
     }.items()
 }
