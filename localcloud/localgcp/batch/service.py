@@ -24,7 +24,7 @@ from localgcp.apis.refusals import failed_precondition, invalid_argument
 from localgcp.batch import checks
 from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, State
 from localgcp.batch.run import BatchRun
-from localgcp.batch.scheduler import Ask, BatchScheduler, Capacity
+from localgcp.batch.scheduler import BatchScheduler, Capacity
 from localgcp.errors import ApiError, FilterError
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
@@ -178,13 +178,12 @@ class BatchService:
 class Batch:
     """Table, scheduler and service of Batch in one server."""
 
-    def __init__(self, cloud: CloudHost, faults: FaultTable, ask: Ask = lambda *_: None) -> None:
-        """Create Batch; ``ask`` answers the REST requests about quotas."""
+    def __init__(self, cloud: CloudHost, faults: FaultTable) -> None:
         home, store = cloud.home, cloud.store
         jobs = BatchTable(home)
         make_run = partial(BatchRun, cloud, jobs, faults)
         self._home, self._store, self._jobs = home, store, jobs
-        wanting = Capacity(store, jobs, faults, ask).wanting
+        wanting = Capacity(store, jobs, faults).wanting
         self.scheduler = BatchScheduler(home, store, jobs, make_run, wanting)
         self.service = BatchService(store, jobs, self.scheduler, cloud.containers.refusal)
 
