@@ -247,7 +247,7 @@ class BatchRun:
 
     def _task(self, number: int, node: int, host: Host, where: str) -> None:
         base = self.folder / "tasks" / str(number)
-        folders = Folders(base / "work", base / "tmp", self.volumes.root)
+        folders = Folders(base / "work", base / "tmp", self.volumes.folder)
         retries = 0
         while not self.ending.is_set():
             for folder in (folders.work, folders.tmp):
