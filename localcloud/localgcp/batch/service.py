@@ -103,10 +103,11 @@ class BatchService:
         if field not in ("", "name", "create_time") or down not in ("", "desc"):
             raise invalid_argument(f"Invalid order_by: {request.order_by[:80]!r}.")
         try:
-            test = filters.parse(request.filter, filters.Fields(_FIELDS, _of_job))
+            test = filters.parse(request.filter, _FIELDS)
         except FilterError as error:
             raise invalid_argument(str(error)) from error
-        jobs = [job for job in self.jobs.list(project) if region in ("-", job.region) and test(job)]
+        jobs = [job for job in self.jobs.list(project) if region in ("-", job.region)]
+        jobs = [job for job in jobs if test(_body(job))]
         if field:
             jobs.sort(key=attrgetter(field), reverse=bool(down))
         page, token = _page(jobs, request, f"{parent}?{request.filter}?{request.order_by}")
@@ -161,18 +162,23 @@ class BatchService:
         return self.operations.get(made.name) or made
 
     def _message(self, job: BatchJob) -> batch_job.Job:
-        status: dict[str, Any] = {"state": str(job.state), "statusEvents": job.events}
+        body = _body(job)
+        body["status"]["statusEvents"] = job.events
         now = self.jobs.time()
         start, end = (datetime.fromisoformat(t or now) for t in (job.start_time, job.end_time))
         ran = (end - start).total_seconds() if job.start_time else 0.0
-        status["runDuration"] = f"{ran:.3f}s"
+        body["status"]["runDuration"] = f"{ran:.3f}s"
         counts = {str(k): v for k, v in self.jobs.counts(job.uid).items()}
-        status["taskGroups"] = {GROUP: {"counts": counts, "instances": _instances(job)}}
-        times = {"createTime": job.create_time, "updateTime": job.update_time}
-        body = {**job.body, "name": job.name, "uid": job.uid, **times, "status": status}
+        body["status"]["taskGroups"] = {GROUP: {"counts": counts, "instances": _instances(job)}}
         made = batch_job.Job()
         json_format.ParseDict(body, batch_job.Job.pb(made))
         return made
+
+
+def _body(job: BatchJob) -> dict[str, Any]:
+    times = {"createTime": job.create_time, "updateTime": job.update_time}
+    status = {"state": str(job.state)}
+    return {**job.body, "name": job.name, "uid": job.uid, **times, "status": status}
 
 
 class Batch:
@@ -216,16 +222,7 @@ def _instances(job: BatchJob) -> list[dict[str, Any]]:
     return [{"machineType": job.policy["machineType"], "provisioningModel": model, "taskPack": "1"}]
 
 
-def _of_job(job: BatchJob, field: str) -> filters.Value:
-    if field.startswith("labels."):
-        return job.body.get("labels", {}).get(field.removeprefix("labels."))
-    field = field.removeprefix("status.")
-    return str(job.body.get("priority", 0)) if field == "priority" else str(getattr(job, field))
-
-
-_FIELDS: Final = re.compile(
-    r"name|uid|(status\.)?state|priority|create_time|update_time|labels\.[\w-]+"
-)
+_FIELDS: Final = re.compile(r"name|uid|status\.state|create_time|update_time|labels\.[\w-]+")
 
 
 def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:

@@ -156,7 +156,7 @@ class ResourceReader:
     def paged(self, found: list[Body], request: Any) -> tuple[list[Body], str]:
         """Return a page of resources that match the filter, and the next page's token."""
         try:
-            test = filters.parse(request.filter, filters.Fields(_FIELDS, _value))
+            test = filters.parse(request.filter, _FIELDS)
         except FilterError as error:
             raise invalid_argument(str(error)) from error
         if not re.fullmatch(r"\d{0,9}", request.page_token):
@@ -222,13 +222,6 @@ def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]
     methods = {f"get_{collection.noun}": get, f"list_{collection.noun}s": list_}
     changing = {"create": create, "update": update, "delete": delete, "cancel": cancel}
     return methods | {f"{v}_{collection.noun}": m for v, m in changing.items() if hasattr(kind, v)}
-
-
-def _value(body: Body, field: str) -> filters.Value:
-    value: Any = body
-    for part in field.split("."):
-        value = value.get(json_name(part)) if isinstance(value, dict) else None
-    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _ordered(bodies: list[Body], order: str) -> list[Body]:

@@ -8,44 +8,24 @@ presence (``*``) or a substring; ``FIELD:"a","b"`` matches either value, ``FIELD
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from localgcp.apis.field_rules import json_name
 from localgcp.clients.log_filters import SHOWN, FilterReader, LogFilter, Test, Token, parse_time
 from localgcp.errors import FilterError
-from localgcp.vertex.records import JobRecord
-
-#: A field's value.
-Value = str | None
 
 _TIMES: Final = ("create_time", "start_time", "end_time", "update_time")
 _ORDER: Final = ("<", "<=", ">", ">=")
 
 
-@dataclass(frozen=True)
-class Fields:
-    """Fields and operators that a filter may use."""
+def parse(text: str, names: re.Pattern[str]) -> Test:
+    """Parse a filter to a predicate of resources in JSON form. Raises FilterError.
 
-    names: re.Pattern[str]
-    read: Callable[[Any, str], Value]
-    """Returns the value of a field of an object."""
-
-
-def _of_job(job: JobRecord, field: str) -> Value:
-    if field.startswith("labels."):
-        return job.labels.get(field.removeprefix("labels."))
-    return getattr(job, field)
-
-
-_NAMES: Final = "|".join(("display_name", "state", *_TIMES, r"labels\.[\w-]+"))
-JOB_FIELDS: Final = Fields(re.compile(_NAMES), _of_job)
-
-
-def parse(text: str, fields: Fields = JOB_FIELDS) -> Test:
-    """Parse a filter to a predicate; an empty filter matches everything. Raises FilterError."""
-    return _ListReader(text, fields).whole().test
+    ``names`` matches the fields that the filter may use. An empty filter matches everything.
+    """
+    return _ListReader(text, names).whole().test
 
 
 def label(text: str) -> tuple[str, str] | None:
@@ -62,15 +42,15 @@ class _ListReader(FilterReader):
     joins_neighbors = False
     prefix = "Invalid filter"
 
-    def __init__(self, text: str, fields: Fields) -> None:
+    def __init__(self, text: str, names: re.Pattern[str]) -> None:
         super().__init__(text)
-        self._fields = fields
+        self._names = names
 
     def comparison(self) -> LogFilter:
         field = self.take("word")
         negate = field.startswith("-")
         field = field.removeprefix("-")
-        if not self._fields.names.fullmatch(field):
+        if not self._names.fullmatch(field):
             raise FilterError(f"Invalid filter: {self.text!r}, unknown field {field[:SHOWN]!r}.")
         operator = self.take("op")
         values = [self.take("string", "word")]
@@ -83,7 +63,7 @@ class _ListReader(FilterReader):
             raise self.error()
         if field in _TIMES and operator != ":":
             values = [self._time(value) for value in values]
-        tests = [_comparison(self._fields.read, field, operator, value) for value in values]
+        tests = [_comparison(field, operator, value) for value in values]
         return LogFilter(lambda item: any(test(item) for test in tests) is not negate)
 
     def _time(self, value: str) -> str:
@@ -95,9 +75,17 @@ class _ListReader(FilterReader):
             raise FilterError(text) from None
 
 
-def _comparison(read: Callable[[Any, str], Value], field: str, operator: str, value: str) -> Test:
-    def test(item: Any) -> bool:
-        actual = read(item, field)
+def _value(body: Any, field: str) -> str | None:
+    name, _, key = field.partition(".")
+    value = body.get(json_name(name))
+    if key:
+        value = (value or {}).get(key)
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _comparison(field: str, operator: str, value: str) -> Test:
+    def test(body: Any) -> bool:
+        actual = _value(body, field)
         if operator == "!=":
             return actual != value
         if actual is None:

@@ -40,6 +40,9 @@ _OUTPUT_ONLY: Final = (
     *("name", "state", "createTime", "startTime", "endTime", "updateTime", "error"),
     *("webAccessUris", "satisfiesPzs", "satisfiesPzi", "trials"),
 )
+_FIELDS: Final = re.compile(
+    r"display_name|state|create_time|start_time|end_time|update_time|labels\.[\w-]+"
+)
 _DONE: Final = re.compile(r"(?:done[=:](true|false))?", re.IGNORECASE)
 _MAX_PAGE: Final = 100
 #: States in which a job can be cancelled.
@@ -115,7 +118,7 @@ class JobCollection(Generic[_R]):
         """Return a page of jobs, newest first, and the next page's token. Raises ApiError."""
         project, region = resolve_parent(self.store, request.parent)
         try:
-            test = filters.parse(request.filter)
+            test = filters.parse(request.filter, _FIELDS)
         except FilterError as error:
             raise invalid_argument(str(error)) from error
         if request.page_size < 0:
@@ -124,7 +127,7 @@ class JobCollection(Generic[_R]):
         query = hashlib.sha256(text.encode()).hexdigest()[:16]
         after = _read_token(request.page_token, query)
         jobs = self.table.list(project_number(project), region, filters.label(request.filter))
-        jobs = [job for job in jobs if test(job)]
+        jobs = [job for job in jobs if test(message_body(job))]
         if after is not None:
             jobs = [job for job in jobs if (job.create_time, job.job_id) < after]
         size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
