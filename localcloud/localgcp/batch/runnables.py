@@ -134,14 +134,19 @@ class Machine:
     """Resources of one task's machine."""
 
     job: BatchJob
-    cloud: CloudHost
     volumes: Volumes
     folders: Folders
     host: Host
     run: Run
     """Runs the command that pulls an image."""
-    report: Callable[[str], None]
-    """Writes a line to the log of Batch's agent."""
+
+    @property
+    def cloud(self) -> CloudHost:
+        return self.volumes.cloud
+
+    def report(self, text: str) -> None:
+        """Write a line to the log of Batch's agent."""
+        self.volumes.report(text)
 
     def prepare(
         self, index: int, runnable: Mapping[str, Any], service: Mapping[str, str], name: str
