@@ -12,7 +12,6 @@ import grpc
 from google.api_core.exceptions import GoogleAPICallError, NotFound
 from google.cloud.devtools import cloudbuild_v1
 from google.longrunning import operations_pb2
-from google.protobuf import any_pb2
 
 from localgcp.apis.client import Api
 from localgcp.apis.refusals import failed_precondition, invalid_argument, permission_denied
@@ -25,6 +24,7 @@ from localgcp.inventory.store import Store, project_number
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.vertex.checks import usable_project
 from localgcp.vertex.log_entries import Lines
+from localgcp.vertex.operations import packed
 
 API: Final = "cloudbuild.googleapis.com"
 
@@ -79,11 +79,9 @@ class CloudBuild:
         )
         self.builds.add(build)
         self.runner.start(build.id, access)
-        packed = any_pb2.Any()
         metadata = cloudbuild_v1.BuildOperationMetadata(build=build)
-        packed.Pack(cloudbuild_v1.BuildOperationMetadata.pb(metadata))
         name = f"operations/build/{build.project_id}/{uuid.UUID(build.id).hex}"
-        return operations_pb2.Operation(name=name, metadata=packed)
+        return operations_pb2.Operation(name=name, metadata=packed(metadata))
 
     def get_build(self, request: cloudbuild_v1.GetBuildRequest) -> Build:
         """Return the build."""

@@ -87,12 +87,7 @@ class EndpointTable:
 
     def list(self, parent: str) -> list[Body]:
         """Return the endpoints of a location, ``…/endpoints``."""
-        place = self._id(parent)
-        return [
-            self._to_api(f"{parent}/{resource.id.rpartition('/')[2]}", resource.outputs)
-            for resource in self._store.list(ENDPOINT)
-            if resource.id.rpartition("/")[0] == place
-        ]
+        return [body for body in self.all() if body["name"].rpartition("/")[0] == parent]
 
     def put(self, body: Body) -> None:
         """Write an endpoint; its DeployedModels and the plugin's own fields stay unchanged."""
