@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -95,6 +94,7 @@ class TuningTable(RecordTable[TuningRecord]):
     """The tables ``tuning_jobs`` and ``trials``."""
 
     rows = Rows(TuningRecord, "tuning_jobs", "job_id")
+    others = JobTable.rows.schema + _TRIALS.schema
 
     def add_trial(self, trial: TrialRecord, job: JobRecord) -> None:
         """Write a new trial and its CustomJob in one transaction."""
@@ -131,9 +131,6 @@ class TuningTable(RecordTable[TuningRecord]):
             deleted = db.execute(query, (job_id,)).rowcount
             db.execute("COMMIT")
         return deleted == 1
-
-    def _create(self, db: sqlite3.Connection) -> None:
-        db.executescript(JobTable.rows.schema + _TRIALS.schema)
 
 
 def best_trial(tuning: TuningRecord, trials: Sequence[TrialRecord]) -> TrialRecord | None:

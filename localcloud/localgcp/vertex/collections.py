@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -76,20 +74,20 @@ class ResourceTable:
         self._path = path
 
     def get(self, name: str) -> Body | None:
-        with self._connect() as db:
+        with connection(self._path, _SCHEMA) as db:
             query = "SELECT body FROM experiment_resources WHERE name = ?"
             row = db.execute(query, (name,)).fetchone()
         return json.loads(row[0]) if row else None
 
     def list(self, parent: str) -> list[Body]:
         """Return the resources below ``parent``: their names have one more segment."""
-        with self._connect() as db:
+        with connection(self._path, _SCHEMA) as db:
             query = "SELECT body FROM experiment_resources WHERE parent = ?"
             return [json.loads(row[0]) for row in db.execute(query, (parent,))]
 
     def put(self, body: Body) -> None:
         values = (body["name"], body["name"].rpartition("/")[0], json.dumps(body))
-        with self._connect() as db:
+        with connection(self._path, _SCHEMA) as db:
             db.execute("INSERT OR REPLACE INTO experiment_resources VALUES (?, ?, ?)", values)
 
     def delete(self, name: str) -> None:
@@ -97,15 +95,8 @@ class ResourceTable:
         below = (
             "name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')"  # In ASCII, 0 follows the slash.
         )
-        with self._connect() as db:
-            db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
-
-    @contextmanager
-    def _connect(self) -> Iterator[sqlite3.Connection]:
         with connection(self._path, _SCHEMA) as db:
-            db.execute("BEGIN IMMEDIATE")
-            yield db
-            db.execute("COMMIT")
+            db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
 
 
 class ResourceReader:

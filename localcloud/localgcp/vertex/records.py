@@ -8,8 +8,7 @@ from __future__ import annotations
 import builtins
 import secrets
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -120,6 +119,8 @@ class RecordTable(Generic[_R]):
     """A table of jobs; safe across threads and processes (a connection for each call)."""
 
     rows: ClassVar[Rows[Any]]
+    others: ClassVar = ""
+    """Statements that create other missing parts of the database."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -182,21 +183,16 @@ class RecordTable(Generic[_R]):
         with self._connect() as db:
             return db.execute(query, (job_id,)).rowcount == 1
 
-    @contextmanager
-    def _connect(self) -> Iterator[sqlite3.Connection]:
-        with connection(self.path, self.rows.schema) as db:
-            db.execute("PRAGMA synchronous = NORMAL")
-            self._create(db)
-            yield db
-
-    def _create(self, db: sqlite3.Connection) -> None:
-        """Create missing parts of the table."""
+    def _connect(self) -> AbstractContextManager[sqlite3.Connection]:
+        schema = f"PRAGMA synchronous = NORMAL; {self.rows.schema} {self.others}"
+        return connection(self.path, schema)
 
 
 class JobTable(RecordTable[JobRecord]):
     """The table ``custom_jobs``, and the reservation machines of each job."""
 
     rows = Rows(JobRecord, "custom_jobs", "job_id")
+    others = _CLAIMS
 
     def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
         """Claim machines by reservation path, all or none; return False if too few are free.
@@ -224,11 +220,6 @@ class JobTable(RecordTable[JobRecord]):
         query = "JOIN reservation_claims USING (job_id) WHERE reservation = ? ORDER BY create_time"
         with self._connect() as db:
             return self.rows.select(db, query, reservation)
-
-    def _create(self, db: sqlite3.Connection) -> None:
-        query = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
-        if not db.execute(query).fetchone():
-            db.executescript(_CLAIMS)
 
 
 def _used(db: sqlite3.Connection, reservation: str) -> int:

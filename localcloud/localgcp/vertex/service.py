@@ -43,7 +43,6 @@ _OUTPUT_ONLY: Final = (
 _FIELDS: Final = re.compile(
     r"display_name|state|create_time|start_time|end_time|update_time|labels\.[\w-]+"
 )
-_DONE: Final = re.compile(r"(?:done[=:](true|false))?", re.IGNORECASE)
 _MAX_PAGE: Final = 100
 #: States in which a job can be cancelled.
 CANCELLABLE: Final = tuple(state for state in LIVE_STATES if state is not JobState.CANCELLING)
@@ -170,21 +169,15 @@ class JobService(JobCollection[JobRecord]):
     def list_operations(
         self, request: operations_pb2.ListOperationsRequest
     ) -> operations_pb2.ListOperationsResponse:
-        """Return the operations on a resource or in a location, filtered by ``done``."""
+        """Return the operations on a resource or in a location."""
         match = NAME.fullmatch(request.name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {request.name!r}.")
         project, region = resolve_parent(self.store, match[1])
-        done = _DONE.fullmatch(request.filter)
-        if done is None:
-            text = f"Invalid filter: {request.filter!r}; expected a filter such as done=false."
-            raise invalid_argument(text)
+        if request.filter:
+            raise invalid_argument("filter: the local cloud cannot filter operations.")
         target = f"projects/{project_number(project)}/locations/{region}{match[2]}"
-        operations = self.operations.list(target)
-        if done[1]:
-            is_done = done[1].lower() == "true"
-            operations = [stored for stored in operations if stored.done is is_done]
-        return operations_pb2.ListOperationsResponse(operations=operations)
+        return operations_pb2.ListOperationsResponse(operations=self.operations.list(target))
 
 
 def message_body(record: JobRecord) -> dict[str, Any]:

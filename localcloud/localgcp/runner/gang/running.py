@@ -30,17 +30,10 @@ WORKER_RESTARTS: Final = 5
 JOB_RETRIES: Final = 3
 PREEMPTIONS: Final = 6
 
+#: Exit codes after SIGABRT and SIGSEGV.
 _TRANSIENT: Final = frozenset({6, 134, 11, 139})
 #: Exit codes after SIGKILL and SIGTERM (128 + N), which code does not return by mistake.
 _KILLED: Final = frozenset({137, 143})
-
-
-class Grade(Enum):
-    """Kinds of failures of a replica, by exit code."""
-
-    PERMANENT = "permanent"
-    TRANSIENT = "transient"
-    KILLED = "killed"
 
 
 class Action(Enum):
@@ -75,13 +68,6 @@ class Decision:
     """Log line about the cause, and its number and limit."""
     stockout: bool = False
     """True if the job fails because no machines are left."""
-
-
-def grade(code: int) -> Grade:
-    """Return the kind of failure of an exit code other than 0."""
-    if code in _TRANSIENT:
-        return Grade.TRANSIENT
-    return Grade.KILLED if code in _KILLED else Grade.PERMANENT
 
 
 @dataclass
@@ -136,8 +122,8 @@ class LifeCycle:
             return Decision(Action.SUCCEED)
         if not failed:
             return Decision(Action.CONTINUE)
-        killed = [end for end in failed if grade(end.code) is Grade.KILLED]
-        transient = [end for end in failed if grade(end.code) is Grade.TRANSIENT]
+        killed = [end for end in failed if end.code in _KILLED]
+        transient = [end for end in failed if end.code in _TRANSIENT]
         cause = (killed or transient or failed)[0]
         if self.disable_retries or not (killed or transient):
             return Decision(Action.FAIL, (cause,))
@@ -294,7 +280,7 @@ class Gang:
         until = time.monotonic() + _SETTLE_SECONDS
         while (
             len(self.members) > 1
-            and all(end.code and grade(end.code) is not Grade.KILLED for end in exits)
+            and all(end.code and end.code not in _KILLED for end in exits)
             and (left := until - time.monotonic()) > 0
         ):
             if end := attempt.next_end(left):
