@@ -27,7 +27,6 @@ from localgcp.batch.run import BatchRun
 from localgcp.batch.scheduler import BatchScheduler, Capacity
 from localgcp.errors import ApiError, FilterError
 from localgcp.faults.table import FaultTable
-from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
 from localgcp.runner.programs import CloudHost
 from localgcp.vertex import filters
@@ -36,6 +35,8 @@ from localgcp.vertex.log_entries import Lines, LogLine, lines_of
 from localgcp.vertex.operations import OperationTable
 
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+)")
+#: Resource type of log entries.
+RESOURCE: Final = "batch.googleapis.com/Job"
 _T = TypeVar("_T")
 
 
@@ -195,7 +196,21 @@ class Batch:
 
     def entries(self) -> dict[str, Lines]:
         """Return the readers of job logs for Cloud Logging, by resource type."""
-        return {RESOURCE: entries_of(self._home, self._store, self._jobs)}
+        return {RESOURCE: self._lines}
+
+    def _lines(self, project: str, equal: Mapping[str, str]) -> Iterator[LogLine]:
+        """Yield the log lines of a project's jobs, selected by filter labels.
+
+        Entries exist if the destination is CLOUD_LOGGING and the job's account may write logs
+        (doc:batch/analyze-job-using-logs).
+        """
+        uid = equal.get("labels.job_uid") or equal.get("resource.labels.job_id")
+        for job in self._jobs.list(project):
+            may_write = has_role(self._store, job.account, LOG_WRITERS, f"projects/{project}")
+            kept = job.body.get("logsPolicy", {}).get("destination") == "CLOUD_LOGGING"
+            if uid in (None, job.uid) and kept and may_write:
+                for file in sorted((self._home.batch / job.uid / "logs").glob("*.log")):
+                    yield from _of_file(job, file)
 
 
 def _complete(body: dict[str, Any], name: str, project: str) -> None:
@@ -237,28 +252,6 @@ def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], s
         raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
     end = begin + min(request.page_size or 100, 1000)
     return rows[begin:end], f"{tag}:{end}" if end < len(rows) else ""
-
-
-RESOURCE: Final = "batch.googleapis.com/Job"
-
-
-def entries_of(home: Home, store: Store, jobs: BatchTable) -> Lines:
-    """Return a function that yields log lines of a project's jobs, selected by filter labels.
-
-    Entries exist if the destination is CLOUD_LOGGING and the job's account may write logs
-    (doc:batch/analyze-job-using-logs).
-    """
-
-    def read(project: str, equal: Mapping[str, str]) -> Iterator[LogLine]:
-        uid = equal.get("labels.job_uid") or equal.get("resource.labels.job_id")
-        for job in jobs.list(project):
-            place = f"projects/{project}"
-            kept = job.body.get("logsPolicy", {}).get("destination") == "CLOUD_LOGGING"
-            if uid in (None, job.uid) and kept and has_role(store, job.account, LOG_WRITERS, place):
-                for file in sorted((home.batch / job.uid / "logs").glob("*.log")):
-                    yield from _of_file(job, file)
-
-    return read
 
 
 def _of_file(job: BatchJob, file: Path) -> Iterator[LogLine]:

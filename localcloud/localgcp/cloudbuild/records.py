@@ -11,13 +11,15 @@ from typing import Final
 
 from google.cloud.devtools import cloudbuild_v1
 
-from localgcp.vertex.log_entries import Lines, LogLine, lines_of
+from localgcp.vertex.log_entries import LogLine, lines_of
 
 Build = cloudbuild_v1.Build
 Status = cloudbuild_v1.Build.Status
 
 #: States of a build that has not ended.
 LIVE: Final = (Status.PENDING, Status.QUEUED, Status.WORKING)
+#: Resource type of log entries.
+RESOURCE: Final = "build"
 
 
 class BuildTable:
@@ -67,28 +69,19 @@ class BuildTable:
         """Return the work folder of a running build."""
         return self.folder / build_id / "work"
 
-    def _write(self, build: Build) -> None:
-        target = self.folder / build.id / "build.json"
-        partial = target.with_suffix(".tmp")
-        partial.write_text(Build.to_json(build), encoding="utf-8")
-        partial.replace(target)
-
-
-RESOURCE: Final = "build"
-ID_LABEL: Final = "resource.labels.build_id"
-
-
-def entries_of(builds: BuildTable) -> Lines:
-    """Return a function that yields the log lines of the build in a filter's labels."""
-
-    def read(project: str, equal: Mapping[str, str]) -> Iterator[LogLine]:
-        build = builds.get(equal.get(ID_LABEL, ""))
+    def lines(self, project: str, equal: Mapping[str, str]) -> Iterator[LogLine]:
+        """Yield the log lines of the build in a filter's labels."""
+        build = self.get(equal.get("resource.labels.build_id", ""))
         if build is None or build.project_id != project:
             return
         labels = {"build_id": build.id, "project_id": project}
         created: datetime = build.create_time  # pyright: ignore[reportAssignmentType]
         first = LogLine(f"projects/{project}/logs/cloudbuild", RESOURCE, labels, created, build.id)
-        if (log := builds.log(build.id)).exists():
+        if (log := self.log(build.id)).exists():
             yield from lines_of(log, first, ended=build.status not in LIVE)
 
-    return read
+    def _write(self, build: Build) -> None:
+        target = self.folder / build.id / "build.json"
+        partial = target.with_suffix(".tmp")
+        partial.write_text(Build.to_json(build), encoding="utf-8")
+        partial.replace(target)

@@ -15,7 +15,7 @@ from google.longrunning import operations_pb2
 
 from localgcp.apis.client import Api
 from localgcp.apis.refusals import failed_precondition, invalid_argument, permission_denied
-from localgcp.cloudbuild.records import LIVE, RESOURCE, Build, BuildTable, Status, entries_of
+from localgcp.cloudbuild.records import LIVE, RESOURCE, Build, BuildTable, Status
 from localgcp.cloudbuild.runner import IMAGE, BuildAccess, BuildRunner
 from localgcp.errors import ApiError
 from localgcp.home import Home
@@ -48,7 +48,7 @@ class CloudBuild:
 
     def entries(self) -> dict[str, Lines]:
         """Return the readers of build logs for Cloud Logging, by resource type."""
-        return {RESOURCE: entries_of(self.builds)}
+        return {RESOURCE: self.builds.lines}
 
     def stop(self) -> None:
         """End all builds."""
