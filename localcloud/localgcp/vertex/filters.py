@@ -13,7 +13,7 @@ import re
 from typing import Any, Final
 
 from localgcp.apis.field_rules import json_name
-from localgcp.clients.log_filters import SHOWN, FilterReader, LogFilter, Test, Token, parse_time
+from localgcp.clients.log_filters import SHOWN, FilterReader, LogFilter, Test, parse_time
 from localgcp.errors import FilterError
 
 _TIMES: Final = ("create_time", "start_time", "end_time", "update_time")
@@ -26,15 +26,6 @@ def parse(text: str, names: re.Pattern[str]) -> Test:
     ``names`` matches the fields that the filter may use. An empty filter matches everything.
     """
     return _ListReader(text, names).whole().test
-
-
-def label(text: str) -> tuple[str, str] | None:
-    """Return key and value of a filter for exactly one label, which SQLite evaluates faster."""
-    match _ListReader.split(text):
-        case [Token("word", field), Token("op", "="), Token("word" | "string", value)]:
-            return (field.removeprefix("labels."), value) if field.startswith("labels.") else None
-        case _:
-            return None
 
 
 class _ListReader(FilterReader):

@@ -133,21 +133,14 @@ class RecordTable(Generic[_R]):
         with self._connect() as db:
             return next(iter(self.rows.select(db, "WHERE job_id = ?", job_id)), None)
 
-    def list(
-        self,
-        number: str | None = None,
-        region: str | None = None,
-        label: tuple[str, str] | None = None,
-    ) -> list[_R]:
-        """Return jobs with a label in a project and a region (None: all), newest first."""
-        key, value = label or (None, None)
+    def list(self, number: str | None = None, region: str | None = None) -> list[_R]:
+        """Return the jobs of a project and a region (None: all), newest first."""
         query = (
             "WHERE (?1 IS NULL OR number = ?1) AND (?2 IS NULL OR region = ?2)"
-            " AND (?3 IS NULL OR json_extract(labels, '$.\"' || ?3 || '\"') = ?4)"
             " ORDER BY create_time DESC, job_id DESC"
         )
         with self._connect() as db:
-            return self.rows.select(db, query, number, region, key, value)
+            return self.rows.select(db, query, number, region)
 
     def move(
         self,

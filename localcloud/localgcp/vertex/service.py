@@ -125,7 +125,7 @@ class JobCollection(Generic[_R]):
         text = f"{self.table.rows.table}:{project}/{region}?{request.filter}"
         query = hashlib.sha256(text.encode()).hexdigest()[:16]
         after = _read_token(request.page_token, query)
-        jobs = self.table.list(project_number(project), region, filters.label(request.filter))
+        jobs = self.table.list(project_number(project), region)
         jobs = [job for job in jobs if test(message_body(job))]
         if after is not None:
             jobs = [job for job in jobs if (job.create_time, job.job_id) < after]
