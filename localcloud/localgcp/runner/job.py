@@ -27,7 +27,6 @@ from localgcp.home import make_private
 from localgcp.runner import environment, replica, substitutes
 from localgcp.runner.allotment import Allotment, GpuShortage, allot
 from localgcp.runner.buckets import JobBuckets
-from localgcp.runner.environment import Placement
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import PRIMARY, Host, Replica
 from localgcp.runner.gang.running import Action, Decision, Gang, LifeCycle, Member
@@ -205,12 +204,12 @@ class JobRun:
             named = all(isinstance(program, HostProgram) for program in programs.values())
             at = hosts.choose(self.record.job_id, members, named=named)
             hosts.write_hosts(self._hosts_file, at)
-            placed = hosts.placements(members, {name: host.entry for name, host in at.items()})
+            cluster = hosts.cluster_of(members, at)
             made: list[Member] = []
             for member in members:
                 name = member.name
-                at_host = (programs[name], folders[name], placed[name], at[name])
-                made.append(self._member(member, *at_host))
+                at_host = (programs[name], folders[name], at[name])
+                made.append(self._member(member, *at_host, cluster))
             move = partial(self.jobs.move, self.record.job_id)
             can_begin = (JobState.PENDING, JobState.RUNNING)
             gang = Gang(
@@ -239,8 +238,8 @@ class JobRun:
         member: Replica,
         program: Program,
         folders: environment.Folders,
-        placement: Placement,
         host: Host,
+        cluster: Mapping[str, Sequence[str]],
     ) -> Member:
         log = JobLog(log_path(self.cloud.home, self.record.job_id, member.name))
 
@@ -249,7 +248,9 @@ class JobRun:
                 job_id=self.record.job_id,
                 project_number=self.record.number,
                 spec=self.record.spec,
-                placement=placement,
+                pool=member.pool,
+                index=member.index,
+                cluster=cluster,
             )
             if self.trial:
                 environment.metrics_file(self.gcs, member.name).parent.mkdir(exist_ok=True)
