@@ -30,10 +30,9 @@ from localgcp.batch.runnables import Machine, Volumes
 from localgcp.errors import CommandNotFoundError, ImageError, PreparationError, StartRefusedError
 from localgcp.faults.table import FaultTable, JobFaults
 from localgcp.home import make_private
-from localgcp.runner import environment, replica
+from localgcp.runner import environment, hosts, replica
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import Host, Replica
+from localgcp.runner.hosts import Host, Replica
 from localgcp.runner.programs import CloudHost
 from localgcp.runner.replica import Launch
 from localgcp.system.processes import make_thread

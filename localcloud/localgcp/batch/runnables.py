@@ -19,11 +19,10 @@ from localgcp.errors import ImageError, PreparationError
 from localgcp.inventory import resource_paths
 from localgcp.reads.secretmanager import API as SECRETS_API
 from localgcp.reads.secretmanager import SECRET_READERS, find_version
-from localgcp.runner import executors, refusals, substitutes
+from localgcp.runner import executors, hosts, refusals, substitutes
 from localgcp.runner.buckets import BucketCopies
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import BucketView, Host
+from localgcp.runner.hosts import BucketView, Host
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program, Run
 from localgcp.runner.replica import Launch
 from localgcp.system.root_directory import make_folder

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from localgcp.containers.engines import registry_path
-from localgcp.runner import environment
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import BucketView, Replica
+from localgcp.runner import environment, hosts
 from localgcp.runner.gcsfuse import Mount
+from localgcp.runner.hosts import BucketView, Replica
 from localgcp.runner.programs import CloudHost
 from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.admission import Access

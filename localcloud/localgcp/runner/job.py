@@ -24,12 +24,11 @@ from localgcp.errors import (
 )
 from localgcp.faults.table import FaultTable, faults_of, stockout_message
 from localgcp.home import make_private
-from localgcp.runner import environment, replica, substitutes
+from localgcp.runner import environment, hosts, replica, substitutes
 from localgcp.runner.allotment import Allotment, GpuShortage, allot
 from localgcp.runner.buckets import JobBuckets
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import PRIMARY, Host, Replica
-from localgcp.runner.gang.running import Action, Decision, Gang, LifeCycle, Member
+from localgcp.runner.gang import Action, Decision, Gang, LifeCycle, Member
+from localgcp.runner.hosts import PRIMARY, Host, Replica
 from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import CloudHost, HostProgram, Program
 from localgcp.runner.replica import Launch

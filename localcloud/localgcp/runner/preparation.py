@@ -14,7 +14,7 @@ from localgcp.errors import JobCancelledError, RpcCode, StartRefusedError
 from localgcp.runner import executors, packages, refusals, replica, substitutes
 from localgcp.runner.allotment import Allotment
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang.hosts import Replica
+from localgcp.runner.hosts import Replica
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program
 from localgcp.runner.replica import Launch
 from localgcp.system.gpus import Gpu

@@ -27,7 +27,7 @@ from localgcp.errors import (
 from localgcp.home import Home
 from localgcp.runner import environment, replica
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang.hosts import Replica as Member
+from localgcp.runner.hosts import Replica as Member
 from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import CloudHost, Program
 from localgcp.runner.replica import Launch

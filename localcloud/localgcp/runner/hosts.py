@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.errors import CommandNotFoundError, RpcCode, StartRefusedError
-from localgcp.runner.gang import host_launcher
+from localgcp.runner import host_launcher
 from localgcp.system.processes import succeeds
 
 #: Port of every entry of CLUSTER_SPEC and TF_CONFIG (doc:training/distributed-training).
