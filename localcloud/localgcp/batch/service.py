@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 import grpc
 from google.longrunning import operations_pb2
@@ -25,7 +23,7 @@ from localgcp.batch import checks
 from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, State
 from localgcp.batch.run import BatchRun
 from localgcp.batch.scheduler import BatchScheduler, Capacity
-from localgcp.errors import ApiError, FilterError
+from localgcp.errors import ApiError
 from localgcp.faults.table import FaultTable
 from localgcp.inventory.store import Store, project_number
 from localgcp.runner.programs import CloudHost
@@ -37,7 +35,6 @@ from localgcp.vertex.operations import OperationTable
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+)")
 #: Resource type of log entries.
 RESOURCE: Final = "batch.googleapis.com/Job"
-_T = TypeVar("_T")
 
 
 class BatchService:
@@ -100,19 +97,12 @@ class BatchService:
         project, region = checks.resolve_parent(self.store, parent, any_region=True)
         guest = gate.guest_behind(context)
         checks.check_caller(self.store, guest, project, "batch.jobs.list", parent)
-        field, _, down = request.order_by.partition(" ")
-        if field not in ("", "name", "create_time") or down not in ("", "desc"):
-            raise invalid_argument(f"Invalid order_by: {request.order_by[:80]!r}.")
-        try:
-            test = filters.parse(request.filter, _FIELDS)
-        except FilterError as error:
-            raise invalid_argument(str(error)) from error
-        jobs = [job for job in self.jobs.list(project) if region in ("-", job.region)]
-        jobs = [job for job in jobs if test(_body(job))]
-        if field:
-            jobs.sort(key=attrgetter(field), reverse=bool(down))
-        page, token = _page(jobs, request, f"{parent}?{request.filter}?{request.order_by}")
-        return batch.ListJobsResponse(jobs=[*map(self._message, page)], next_page_token=token)
+        if request.order_by:
+            raise invalid_argument("order_by: the local cloud lists jobs only newest first.")
+        jobs = {j.name: j for j in self.jobs.list(project) if region in ("-", j.region)}
+        page, token = filters.newest_page(map(_body, jobs.values()), _FIELDS, request, parent)
+        messages = [self._message(jobs[body["name"]]) for body in page]
+        return batch.ListJobsResponse(jobs=messages, next_page_token=token)
 
     def cancel_job(
         self, request: batch.CancelJobRequest, context: grpc.ServicerContext
@@ -238,20 +228,6 @@ def _instances(job: BatchJob) -> list[dict[str, Any]]:
 
 
 _FIELDS: Final = re.compile(r"name|uid|status\.state|create_time|update_time|labels\.[\w-]+")
-
-
-def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:
-    tag = hashlib.sha256(query.encode()).hexdigest()[:16]
-    begin = 0
-    if request.page_token:
-        of, _, number = request.page_token.partition(":")
-        if of != tag or not (number.isascii() and number.isdecimal() and len(number) < 10):
-            raise invalid_argument("Invalid page token, or the page token of another request.")
-        begin = int(number)
-    if request.page_size < 0:
-        raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
-    end = begin + min(request.page_size or 100, 1000)
-    return rows[begin:end], f"{tag}:{end}" if end < len(rows) else ""
 
 
 def _of_file(job: BatchJob, file: Path) -> Iterator[LogLine]:

@@ -6,9 +6,6 @@ Cancellation is asynchronous.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
@@ -23,7 +20,6 @@ from localgcp.apis.messages import (
     tensorboard_service,
 )
 from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
-from localgcp.errors import FilterError
 from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, project_number
 from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
@@ -43,7 +39,6 @@ _OUTPUT_ONLY: Final = (
 _FIELDS: Final = re.compile(
     r"display_name|state|create_time|start_time|end_time|update_time|labels\.[\w-]+"
 )
-_MAX_PAGE: Final = 100
 #: States in which a job can be cancelled.
 CANCELLABLE: Final = tuple(state for state in LIVE_STATES if state is not JobState.CANCELLING)
 _R = TypeVar("_R", bound=JobRecord)
@@ -116,25 +111,9 @@ class JobCollection(Generic[_R]):
     def page(self, request: Any, _context: Any = None) -> tuple[list[Body], str]:
         """Return a page of jobs, newest first, and the next page's token. Raises ApiError."""
         project, region = resolve_parent(self.store, request.parent)
-        try:
-            test = filters.parse(request.filter, _FIELDS)
-        except FilterError as error:
-            raise invalid_argument(str(error)) from error
-        if request.page_size < 0:
-            raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
-        text = f"{self.table.rows.table}:{project}/{region}?{request.filter}"
-        query = hashlib.sha256(text.encode()).hexdigest()[:16]
-        after = _read_token(request.page_token, query)
         jobs = self.table.list(project_number(project), region)
-        jobs = [job for job in jobs if test(message_body(job))]
-        if after is not None:
-            jobs = [job for job in jobs if (job.create_time, job.job_id) < after]
-        size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
-        token = ""
-        if len(jobs) > size:
-            content = json.dumps([query, jobs[size - 1].create_time, jobs[size - 1].job_id])
-            token = base64.urlsafe_b64encode(content.encode()).decode()
-        return [message_body(job) for job in jobs[:size]], token
+        scope = f"{self.table.rows.table}:{project}/{region}"
+        return filters.newest_page([message_body(job) for job in jobs], _FIELDS, request, scope)
 
 
 @serves(CUSTOM_JOBS)
@@ -194,19 +173,6 @@ def message_body(record: JobRecord) -> dict[str, Any]:
     if record.error_code is not None:
         body["error"] = {"code": record.error_code, "message": record.error_message or ""}
     return body
-
-
-def _read_token(token: str, query: str) -> tuple[str, str] | None:
-    if not token:
-        return None
-    try:
-        made_for, create_time, job_id = json.loads(base64.urlsafe_b64decode(token))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise invalid_argument(f"Invalid page token: {token[:80]!r}.") from error
-    if made_for != query:
-        text = "The page token belongs to another request: parent and filter must be equal."
-        raise invalid_argument(text)
-    return create_time, job_id
 
 
 INSTANCES: Final = Collection(
