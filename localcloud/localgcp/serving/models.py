@@ -156,7 +156,7 @@ class ModelService(ResourceReader):
     def list_model_versions(
         self, request: requests.ListModelVersionsRequest, context: Any
     ) -> requests.ListModelVersionsResponse:
-        """Return all versions of a model, newest first or in the requested order."""
+        """Return all versions of a model, oldest first."""
         name = super().find(request.name.partition("@")[0], context)["name"]
         versions, token = self.paged(self._versions.versions(name), request)
         return requests.ListModelVersionsResponse(

@@ -17,7 +17,6 @@ from typing import Any, Final, Protocol, TypeVar
 from google.protobuf import empty_pb2, json_format
 
 from localgcp.access import gate
-from localgcp.apis.field_rules import json_name
 from localgcp.apis.refusals import invalid_argument, not_found, permission_denied
 from localgcp.errors import FilterError
 from localgcp.inventory.store import Store, connection, project_number
@@ -32,7 +31,6 @@ _PAGE, _MAX_PAGE = 100, 1000
 _FIELDS: Final = re.compile(
     r"name|display_name|description|state|create_time|update_time|is_default|labels\.[\w-]+"
 )
-_ORDER: Final = re.compile(r"(\w+)(?: (asc|desc))?")
 #: Roles that contain the permissions of these services.
 _USERS: Final = frozenset(
     {"roles/aiplatform.user", "roles/aiplatform.admin", "roles/editor", "roles/owner"}
@@ -140,7 +138,7 @@ class ResourceReader:
         return place
 
     def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
-        """Return a page of resources, newest first or as requested, and the next page's token."""
+        """Return a page of resources, newest first, and the next page's token."""
         place = self.place(request.parent, context)
         return self.paged(self.table.list(f"{place}/{self.collection.segment}"), request)
 
@@ -152,7 +150,10 @@ class ResourceReader:
             raise invalid_argument(str(error)) from error
         if not re.fullmatch(r"\d{0,9}", request.page_token):
             raise invalid_argument(f"Invalid page token: {request.page_token!r}.")
-        found = _ordered([body for body in found if test(body)], getattr(request, "order_by", ""))
+        if getattr(request, "order_by", ""):
+            raise invalid_argument("order_by: the local cloud lists resources only newest first.")
+        found = [body for body in found if test(body)]
+        found.sort(key=lambda body: body.get("createTime", ""), reverse=True)
         begin = int(request.page_token or 0)
         end = begin + min(max(request.page_size, 0) or _PAGE, _MAX_PAGE)
         return found[begin:end], str(end) if end < len(found) else ""
@@ -213,14 +214,3 @@ def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]
     methods = {f"get_{collection.noun}": get, f"list_{collection.noun}s": list_}
     changing = {"create": create, "update": update, "delete": delete, "cancel": cancel}
     return methods | {f"{v}_{collection.noun}": m for v, m in changing.items() if hasattr(kind, v)}
-
-
-def _ordered(bodies: list[Body], order: str) -> list[Body]:
-    bodies.sort(key=lambda body: body.get("createTime", ""), reverse=True)
-    for term in reversed([part.strip() for part in order.split(",") if part.strip()]):
-        match = _ORDER.fullmatch(term)
-        if match is None:
-            raise invalid_argument(f"Invalid order_by: {order!r}.")
-        field = json_name(match[1])
-        bodies.sort(key=lambda body: str(body.get(field, "")), reverse=match[2] == "desc")
-    return bodies
