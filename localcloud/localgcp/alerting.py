@@ -82,8 +82,9 @@ class LogAlert:
     title: str
     created: datetime
     """Creation time. Earlier log lines cause no notification."""
-    filters: tuple[tuple[LogFilter, Mapping[str, str]], ...]
-    """Filter and extracted labels (label -> field) of each condition."""
+    filter: LogFilter
+    extractors: Mapping[str, str]
+    """Label -> field of the log line."""
     channels: tuple[str, ...]
     text: str
     """The policy's documentation, which may contain variables."""
@@ -103,8 +104,6 @@ def read_alerts(resources: Iterable[StoredResource]) -> tuple[list[LogAlert], di
                 alerts.append(_alert(resource, title))
             except FilterError as error:
                 others[title] = str(error)
-            except (AttributeError, LookupError, TypeError, ValueError):
-                others[title] = "the stored alert policy cannot be read"
     return alerts, others
 
 
@@ -113,13 +112,15 @@ def _alert(policy: StoredResource, title: str) -> LogAlert:
     documentation = inputs.get("documentation") or {}
     strategy = inputs.get("alertStrategy") or {}
     limit = (strategy.get("notificationRateLimit") or {}).get("period") or "0s"
-    records = policy.outputs.get("creationRecords") or []
+    # A policy with a condition on log lines has no other conditions.
+    log_filter, extractors = _condition(inputs["conditions"][0])
     return LogAlert(
         id=policy.id,
         project=policy.project,
         title=title,
-        created=datetime.fromisoformat(records[0]["mutateTime"]),
-        filters=tuple(_condition(condition) for condition in inputs.get("conditions") or []),
+        created=datetime.fromisoformat(policy.outputs["creationRecords"][0]["mutateTime"]),
+        filter=log_filter,
+        extractors=extractors,
         channels=tuple(inputs.get("notificationChannels") or []),
         text=str(documentation.get("content") or ""),
         pause=timedelta(seconds=float(str(limit).removesuffix("s"))),
@@ -207,15 +208,12 @@ class Alerting:
             if notification.alert == alert.id
         }
         notifications = list[Notification]()
-        for log_filter, extractors in alert.filters:
-            for entry in self._entries(job.project, log_filter, job.job_id):
-                time = entry.timestamp.astimezone(UTC)
-                if time < alert.created:
-                    continue
-                labels = {name: entry.value(field) for name, field in extractors.items()}
-                key = frozenset(labels.items())
-                if key in last_notified and time < last_notified[key] + alert.pause:
-                    continue
+        for entry in self._entries(job.project, alert.filter, job.job_id):
+            time = entry.timestamp.astimezone(UTC)
+            labels = {name: entry.value(field) for name, field in alert.extractors.items()}
+            key = frozenset(labels.items())
+            is_paused = key in last_notified and time < last_notified[key] + alert.pause
+            if time >= alert.created and not is_paused:
                 last_notified[key] = time
                 notifications += self._notify(alert, entry, time, labels)
         return notifications
