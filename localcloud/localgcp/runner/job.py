@@ -87,6 +87,7 @@ class JobRun:
         access = access_of(self.cloud.store, record)
         self.buckets = JobBuckets(self.gcs, self.cloud, access, self.log.append)
         self.gpus = Allotment()
+        self._scheduling: dict[str, Any] = record.spec.get("scheduling", {})
 
     def execute(self) -> bool:
         """Run the job to its end; return False if the job stays PENDING and must run later."""
@@ -131,10 +132,10 @@ class JobRun:
         if met is None:
             return
         text = stockout_message(self.record.region)
-        scheduling = self.record.spec.get("scheduling", {})
         wait, limit = met.fault.seconds, math.inf
-        if scheduling.get("strategy") == "FLEX_START":
-            limit = max_wait(scheduling)
+        if self._scheduling.get("strategy") == "FLEX_START":
+            # A maxWaitDuration of 0s means no limit.
+            limit = self._seconds("maxWaitDuration", _DEFAULT_WAIT) or math.inf
             wait = math.inf if wait is None else wait
         if wait is None:
             raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
@@ -148,6 +149,10 @@ class JobRun:
                 f"{text} No machine became available within scheduling.maxWaitDuration "
                 f"({limit:g}s).",
             )
+
+    def _seconds(self, field: str, default: float) -> float:
+        text = self._scheduling.get(field, "")
+        return float(text.removesuffix("s")) if text else default
 
     def _claim_gpus(self, members: Sequence[Replica]) -> bool:
         waited = self.record.state is not JobState.QUEUED
@@ -213,7 +218,7 @@ class JobRun:
             can_begin = (JobState.PENDING, JobState.RUNNING)
             gang = Gang(
                 made,
-                life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
+                life=LifeCycle.of(members[0].name, self._scheduling),
                 faults=self.faults,
                 account=self.record.spec.get("serviceAccount", ""),
                 began=partial(move, JobState.RUNNING, only_from=can_begin),
@@ -221,7 +226,7 @@ class JobRun:
                 tick=self.buckets.sync,
                 notes=self.cloud.home.children,
                 cancelled=self.cancelled,
-                timeout_seconds=_timeout(self.record.spec),
+                timeout_seconds=self._seconds("timeout", _DEFAULT_TIMEOUT),
             )
             return gang.run()
 
@@ -278,7 +283,7 @@ class JobRun:
             self._end(JobState.FAILED, (RpcCode.RESOURCE_EXHAUSTED, text))
         elif not decision.ends:
             # As users reported, a job that exceeds its timeout is cancelled, not failed.
-            limit = _timeout(self.record.spec)
+            limit = self._seconds("timeout", _DEFAULT_TIMEOUT)
             text = f"The job was cancelled: it ran longer than scheduling.timeout ({limit:g}s)."
             self._end(JobState.CANCELLED, (RpcCode.CANCELLED, text))
         else:
@@ -307,15 +312,3 @@ class JobRun:
         why = f": {error[1]}" if error else ""
         self.log.append(f"job {self.record.job_id} {state.word}{why}")
         self.jobs.move(self.record.job_id, state, error=error)
-
-
-def _timeout(spec: dict[str, Any]) -> float:
-    text = spec.get("scheduling", {}).get("timeout", "")
-    return float(text.removesuffix("s")) if text else _DEFAULT_TIMEOUT
-
-
-def max_wait(scheduling: Mapping[str, Any]) -> float:
-    """Return ``maxWaitDuration`` in seconds; ``0s`` means no limit."""
-    text = scheduling.get("maxWaitDuration", "")
-    seconds = float(text.removesuffix("s")) if text else _DEFAULT_WAIT
-    return seconds or math.inf
