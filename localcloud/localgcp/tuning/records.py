@@ -59,15 +59,8 @@ class TrialRecord:
 class TuningRecord(JobRecord):
     """One tuning job; ``request`` is the original HyperparameterTuningJob in JSON form."""
 
-    @property
-    def name(self) -> str:
-        place = f"projects/{self.number}/locations/{self.region}"
-        return f"{place}/hyperparameterTuningJobs/{self.job_id}"
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """The tuning job's ``trialJobSpec``."""
-        return self.request.get("trialJobSpec", {})
+    segment = "hyperparameterTuningJobs"
+    spec_field = "trialJobSpec"
 
     @property
     def study(self) -> dict[str, Any]:

@@ -60,6 +60,10 @@ LIVE_STATES: Final = tuple(state for state in JobState if not state.terminal)
 class JobRecord:
     """One job. Times are RFC 3339 in UTC with microseconds, so they sort as text."""
 
+    #: Plural name of the jobs in resource names, and field with the specification.
+    segment: ClassVar = "customJobs"
+    spec_field: ClassVar = "jobSpec"
+
     job_id: str
     project: str
     number: str
@@ -99,11 +103,11 @@ class JobRecord:
 
     @property
     def name(self) -> str:
-        return f"projects/{self.number}/locations/{self.region}/customJobs/{self.job_id}"
+        return f"projects/{self.number}/locations/{self.region}/{self.segment}/{self.job_id}"
 
     @property
     def spec(self) -> dict[str, Any]:
-        return self.request.get("jobSpec", {})
+        return self.request.get(self.spec_field, {})
 
     @property
     def output_prefix(self) -> str | None:
