@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 from localgcp.clients import log_filters
 from localgcp.clients.log_filters import LogFilter
 from localgcp.errors import FilterError
-from localgcp.home import Home, open_private, touch_private
+from localgcp.home import Home, open_private
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, Store, StoredResource
 from localgcp.system.processes import make_thread
 
 if TYPE_CHECKING:
-    from google.cloud.logging_v2 import types
-
+    from localgcp.vertex.log_entries import LogLine
     from localgcp.vertex.records import JobRecord
 
 STAND_IN: Final = "stand-in of the local cloud: no notification is sent"
@@ -83,8 +82,9 @@ class LogAlert:
     title: str
     created: datetime
     """Creation time. Earlier log lines cause no notification."""
-    filters: tuple[tuple[LogFilter, Mapping[str, str]], ...]
-    """Filter and extracted labels (label -> field) of each condition."""
+    filter: LogFilter
+    extractors: Mapping[str, str]
+    """Label -> field of the log line."""
     channels: tuple[str, ...]
     text: str
     """The policy's documentation, which may contain variables."""
@@ -104,8 +104,6 @@ def read_alerts(resources: Iterable[StoredResource]) -> tuple[list[LogAlert], di
                 alerts.append(_alert(resource, title))
             except FilterError as error:
                 others[title] = str(error)
-            except (AttributeError, LookupError, TypeError, ValueError):
-                others[title] = "the stored alert policy cannot be read"
     return alerts, others
 
 
@@ -114,13 +112,15 @@ def _alert(policy: StoredResource, title: str) -> LogAlert:
     documentation = inputs.get("documentation") or {}
     strategy = inputs.get("alertStrategy") or {}
     limit = (strategy.get("notificationRateLimit") or {}).get("period") or "0s"
-    records = policy.outputs.get("creationRecords") or []
+    # A policy with a condition on log lines has no other conditions.
+    log_filter, extractors = _condition(inputs["conditions"][0])
     return LogAlert(
         id=policy.id,
         project=policy.project,
         title=title,
-        created=datetime.fromisoformat(records[0]["mutateTime"]),
-        filters=tuple(_condition(condition) for condition in inputs.get("conditions") or []),
+        created=datetime.fromisoformat(policy.outputs["creationRecords"][0]["mutateTime"]),
+        filter=log_filter,
+        extractors=extractors,
         channels=tuple(inputs.get("notificationChannels") or []),
         text=str(documentation.get("content") or ""),
         pause=timedelta(seconds=float(str(limit).removesuffix("s"))),
@@ -142,9 +142,7 @@ def _condition(condition: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, st
     return log_filter, labels
 
 
-#: Jobs that ended up to this time before the last evaluation are evaluated again.
-_SLACK: Final = timedelta(seconds=10)
-Entries = Callable[[str, LogFilter, str], Iterator["types.LogEntry"]]
+Entries = Callable[[str, LogFilter, str], Iterator["LogLine"]]
 
 
 class Alerting:
@@ -165,7 +163,7 @@ class Alerting:
         self._thread = make_thread(self._run)
 
     def start(self) -> None:
-        """Start the thread, which first evaluates jobs that an earlier server did not evaluate."""
+        """Start the thread, which first evaluates the jobs of earlier servers again."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -190,25 +188,16 @@ class Alerting:
         alerts, _ = read_alerts(self._store.list(ALERT_POLICY))
         if not alerts:
             return
-        marker = self._home.notifications / ".looked"
-        now = datetime.now(UTC)
-        try:
-            since = datetime.fromtimestamp(marker.stat().st_mtime, UTC) - _SLACK
-        except FileNotFoundError:
-            since = datetime.fromtimestamp(0, UTC)
         ended = [job for job in self._jobs() if job.end_time and job.job_id not in self._evaluated]
         written = read_notifications(self._home.notifications) if ended else []
         for job in ended:
             end = datetime.fromisoformat(str(job.end_time))
             of_job = [a for a in alerts if a.project == job.project and a.created <= end]
             # The log of a tuning job contains the lines of its trials.
-            if of_job and end >= since and not self._is_trial(job.job_id):
+            if of_job and not self._is_trial(job.job_id):
                 for alert in of_job:
                     written += self._judge(alert, job, written)
             self._evaluated.add(job.job_id)
-        self._home.notifications.mkdir(0o700, exist_ok=True)
-        touch_private(marker)
-        os.utime(marker, (now.timestamp(), now.timestamp()))
 
     def _judge(
         self, alert: LogAlert, job: JobRecord, before: list[Notification]
@@ -219,29 +208,22 @@ class Alerting:
             if notification.alert == alert.id
         }
         notifications = list[Notification]()
-        for log_filter, extractors in alert.filters:
-            for entry in self._entries(job.project, log_filter, job.job_id):
-                timestamp: Any = entry.timestamp
-                time = datetime.fromtimestamp(timestamp.timestamp(), UTC)
-                if time < alert.created:
-                    continue
-                labels = {
-                    name: str(entry.resource.labels.get(field.rpartition(".")[2], ""))
-                    for name, field in extractors.items()
-                }
-                key = frozenset(labels.items())
-                if key in last_notified and time < last_notified[key] + alert.pause:
-                    continue
+        for entry in self._entries(job.project, alert.filter, job.job_id):
+            time = entry.timestamp.astimezone(UTC)
+            labels = {name: entry.value(field) for name, field in alert.extractors.items()}
+            key = frozenset(labels.items())
+            is_paused = key in last_notified and time < last_notified[key] + alert.pause
+            if time >= alert.created and not is_paused:
                 last_notified[key] = time
                 notifications += self._notify(alert, entry, time, labels)
         return notifications
 
     def _notify(
-        self, alert: LogAlert, entry: types.LogEntry, time: datetime, labels: Mapping[str, str]
+        self, alert: LogAlert, entry: LogLine, time: datetime, labels: Mapping[str, str]
     ) -> Iterator[Notification]:
         def value(variable: re.Match[str]) -> str:
             is_extracted = variable[1] == "log.extracted_label"
-            values = labels if is_extracted else dict(entry.resource.labels)
+            values = labels if is_extracted else entry.resource_labels
             return values.get(variable[2], variable[0])
 
         variables = r"\$\{(log\.extracted_label|resource\.labels?)\.(\w+)\}"

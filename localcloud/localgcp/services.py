@@ -89,7 +89,7 @@ class Services:
         self._storage.policies = reads.answer
         models = Host(cloud, lambda: choose_port(0, "a model"))
         serving = Serving(service, ResourceTable(home.database), models, faults)
-        batch = Batch(cloud, faults, reads.answer)
+        batch = Batch(cloud, faults)
         batch.scheduler.start()
         logs = LogService(home, store, jobs, builds.entries() | batch.entries(), tuning)
         apis = [

@@ -52,8 +52,6 @@ def request_of(cloud: ContractCloud, call: Call) -> tuple[str, Any]:
         found = REQUESTS.get(skeleton[skeleton.rfind("/") :]) if "etworking" in call.id else None
         asked = ("/iam/testPermissions", "/v3/projects/{}/timeSeries")
         found = REQUESTS[end] if end in asked else found
-    if call.id.startswith("bigquery.v2.datasets.delete"):
-        found = "deleteContents=true", None
     query, body = found or ("", {} if call.described and call.described.body else None)
     if call.described and not call.described.body:
         body = None

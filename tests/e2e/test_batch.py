@@ -19,7 +19,7 @@ from localgcp.batch.records import ENDED, BatchJob, BatchTable
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable, inject
 from localgcp.runner import executors
-from localgcp.runner.gang.hosts import has_mounts
+from localgcp.runner.hosts import has_mounts
 from localgcp.vertex.records import JobState
 from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, PROGRAMS, SmallStack

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from localgcp.runner import substitutes
-from localgcp.runner.gang.hosts import has_mounts
+from localgcp.runner.hosts import has_mounts
 from localgcp.vertex.records import JobRecord, JobState
 from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, PROGRAMS, SmallStack

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from localgcp.batch.records import BatchJob, BatchTable, State
 from localgcp.home import Home
-from localgcp.runner.gang.hosts import PRIMARY
+from localgcp.runner.hosts import PRIMARY
 from localgcp.tuning.records import TuningRecord, TuningTable
 from localgcp.vertex.job_logs import log_path
 from localgcp.vertex.records import JobRecord, JobTable

@@ -10,8 +10,8 @@ import hashlib
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from localgcp.batch import checks
@@ -30,11 +30,11 @@ from localgcp.batch.runnables import Machine, Volumes
 from localgcp.errors import CommandNotFoundError, ImageError, PreparationError, StartRefusedError
 from localgcp.faults.table import FaultTable, JobFaults
 from localgcp.home import make_private
-from localgcp.runner import environment, replica
+from localgcp.runner import environment, hosts, replica
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import Host, Replica
+from localgcp.runner.hosts import Host, Replica
 from localgcp.runner.programs import CloudHost
+from localgcp.runner.replica import Launch
 from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.job_logs import JobLog
@@ -58,7 +58,6 @@ def is_retried(spec: Mapping[str, Any], code: int, retries: int) -> bool:
     return True
 
 
-@dataclass
 class Attempt:
     """Runs the runnables of a task once, in order.
 
@@ -69,19 +68,23 @@ class Attempt:
     started.
     """
 
-    machine: Machine
-    number: int
-    log: JobLog
-    service: Mapping[str, str]
-    """Variables that Batch sets."""
-    ending: threading.Event
-    """Set when the job ends: the task must end, too."""
-    preempted: Callable[[float], bool]
-    killed: Callable[[float], bool]
-    _stop: threading.Event = field(default_factory=threading.Event)
-    _code: int = 0
-    _cut: bool = False
-    _began: float = field(default_factory=time.monotonic)
+    def __init__(
+        self, run: BatchRun, number: int, node: int, host: Host, folders: Folders, retries: int
+    ) -> None:
+        self._run, self._number, self._name = run, number, f"task-{number}"
+        self._machine = Machine(run.job, run.volumes, folders, host, self._pull)
+        self._log = JobLog(run.folder / "logs" / f"{self._name}.log")
+        #: Variables that Batch sets.
+        self._service = {
+            "BATCH_TASK_INDEX": str(number),
+            "BATCH_TASK_COUNT": str(run.job.task_count),
+            "BATCH_NODE_INDEX": str(node),
+            "BATCH_TASK_RETRY_ATTEMPT": str(retries),
+            "BATCH_JOB_UID": run.job.uid,
+            **environment.api_variables(run.cloud.api_url),
+        }
+        self._stop = threading.Event()
+        self._code, self._cut, self._began = 0, False, time.monotonic()
 
     def run(self) -> int | None:
         """Return the task's exit code; None if the end of the job ended the task."""
@@ -89,7 +92,7 @@ class Attempt:
         watch = make_thread(self._watch, ended)
         watch.start()
         try:
-            for index, runnable in enumerate(self.machine.job.spec["runnables"]):
+            for index, runnable in enumerate(self._run.job.spec["runnables"]):
                 if self._stop.is_set() or (self._code and not runnable.get("alwaysRun")):
                     continue
                 code = self._execute(index, runnable)
@@ -98,20 +101,20 @@ class Attempt:
         finally:
             ended.set()
             watch.join()
-            self.log.stamp()
-            delete_folder(self.machine.folders.work.with_name("root"))
+            self._log.stamp()
+            delete_folder(self._machine.folders.work.with_name("root"))
         return None if self._cut else self._code
 
     def _watch(self, ended: threading.Event) -> None:
-        limit = seconds(self.machine.job.spec.get("maxRunDuration", "inf"))
+        limit = seconds(self._run.job.spec.get("maxRunDuration", "inf"))
         while not ended.wait(_LOOK_SECONDS):
             ran = time.monotonic() - self._began
-            if self.preempted(ran):
+            if self._run.faults.preempted([self._name], ran):
                 self._code = PREEMPTED
             elif ran > limit:
                 self._code = self._code or OVER_TIME
-            elif not self.ending.is_set():
-                self.log.stamp()
+            elif not self._run.ending.is_set():
+                self._log.stamp()
                 continue
             else:
                 self._cut = True
@@ -119,40 +122,46 @@ class Attempt:
             return
 
     def _execute(self, index: int, runnable: Mapping[str, Any]) -> int:
-        job, what = self.machine.job, runnable.get("displayName") or f"runnable {index}"
-        name = f"vt-{job.uid}-{self.number}-{index}"
+        job, what = self._run.job, runnable.get("displayName") or f"runnable {index}"
+        name = f"vt-{job.uid}-{self._number}-{index}"
         try:
-            program, launch = self.machine.prepare(index, runnable, self.service, name)
+            program, launch = self._machine.prepare(index, runnable, self._service, name)
         except (PreparationError, CommandNotFoundError) as error:
-            self.machine.report(f"task {self.number}, {what}: {error}")
+            self._run.agent.append(f"task {self._number}, {what}: {error}")
             if isinstance(error, CommandNotFoundError):
                 return error.code
             return 125 if isinstance(error, ImageError) else OTHER  # as docker does
         limit = runnable.get("timeout")
         try:
             outcome = replica.run(
-                launch.argv,
-                env=launch.env,
-                umask=launch.umask,
-                terminate=launch.terminate,
-                cwd=self.machine.folders.work,
-                log=self.log,
-                notes=self.machine.cloud.home.children,
+                launch,
+                cwd=self._machine.folders.work,
+                log=self._log,
+                notes=self._run.cloud.home.children,
                 cancelled=self._stop,
                 timeout_seconds=seconds(limit) if limit else None,
-                killed=self.killed,
+                killed=partial(self._run.faults.killed, self._name),
                 account=job.account,
             )
         except CommandNotFoundError as error:
-            self.machine.report(f"task {self.number}, {what}: {error}")
+            self._run.agent.append(f"task {self._number}, {what}: {error}")
             return error.code
         finally:
             program.close()
         if outcome.ending is replica.Ending.TIMED_OUT:
             return OVER_TIME
         if outcome.code and not self._stop.is_set():
-            self.machine.report(f"task {self.number}, {what} exited with status {outcome.code}")
+            self._run.agent.append(f"task {self._number}, {what} exited with status {outcome.code}")
         return outcome.code
+
+    def _pull(self, command: list[str], env: Mapping[str, str]) -> int:
+        return replica.run(
+            Launch(command, env),
+            cwd=self._machine.folders.tmp,
+            log=self._run.agent,
+            notes=self._run.cloud.home.children,
+            cancelled=self._run.ending,
+        ).code
 
 
 _TICK_SECONDS: Final = 2.0
@@ -249,7 +258,7 @@ class BatchRun:
 
     def _task(self, number: int, node: int, host: Host, where: str) -> None:
         base = self.folder / "tasks" / str(number)
-        folders = Folders(base / "work", base / "tmp", self.volumes.root)
+        folders = Folders(base / "work", base / "tmp", self.volumes.folder)
         retries = 0
         while not self.ending.is_set():
             for folder in (folders.work, folders.tmp):
@@ -257,7 +266,7 @@ class BatchRun:
             self._move(number, TaskState.ASSIGNED, where)
             self.jobs.move(self.job.name, State.RUNNING, (State.SCHEDULED,))
             self._move(number, TaskState.RUNNING, where)
-            code = self._attempt(number, node, host, folders, retries).run()
+            code = Attempt(self, number, node, host, folders, retries).run()
             if code == 0:
                 self._move(number, TaskState.SUCCEEDED, where)
                 return
@@ -275,39 +284,6 @@ class BatchRun:
             self._move(number, TaskState.PENDING)
             if code == PREEMPTED:  # a new machine has no files except buckets
                 delete_folder(base)
-
-    def _attempt(
-        self, number: int, node: int, host: Host, folders: Folders, retries: int
-    ) -> Attempt:
-        service = {
-            "BATCH_TASK_INDEX": str(number),
-            "BATCH_TASK_COUNT": str(self.job.task_count),
-            "BATCH_NODE_INDEX": str(node),
-            "BATCH_TASK_RETRY_ATTEMPT": str(retries),
-            "BATCH_JOB_UID": self.job.uid,
-            **environment.api_variables(self.cloud.api_url),
-        }
-
-        def run(command: list[str], env: Mapping[str, str]) -> int:
-            return replica.run(
-                command,
-                env=env,
-                cwd=folders.tmp,
-                log=self.agent,
-                notes=self.cloud.home.children,
-                cancelled=self.ending,
-            ).code
-
-        report, name = self.agent.append, f"task-{number}"
-        return Attempt(
-            machine=Machine(self.job, self.cloud, self.volumes, folders, host, run, report),
-            number=number,
-            log=JobLog(self.folder / "logs" / f"{name}.log"),
-            service=service,
-            ending=self.ending,
-            preempted=lambda ran: bool(self.faults.preempted([name], ran)),
-            killed=lambda ran: self.faults.killed(name, ran),
-        )
 
     def _fail(self, text: str) -> None:
         self._failure = self._failure or text

@@ -19,13 +19,13 @@ from localgcp.errors import ImageError, PreparationError
 from localgcp.inventory import resource_paths
 from localgcp.reads.secretmanager import API as SECRETS_API
 from localgcp.reads.secretmanager import SECRET_READERS, find_version
-from localgcp.runner import buckets, executors, refusals, substitutes
+from localgcp.runner import executors, hosts, refusals, substitutes
+from localgcp.runner.buckets import BucketCopies
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import BucketView, Host
-from localgcp.runner.gcsfuse import Mount
-from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Launch, Program, Run
-from localgcp.system.root_directory import delete_folder, make_folder
+from localgcp.runner.hosts import BucketView, Host
+from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program, Run
+from localgcp.runner.replica import Launch
+from localgcp.system.root_directory import make_folder
 from localgcp.vertex.admission import Access
 from localgcp.vertex.agents import IMAGE_READER, has_role
 
@@ -33,58 +33,45 @@ from localgcp.vertex.agents import IMAGE_READER, has_role
 HOSTS_FILE: Final = "/etc/cloudbatch-taskgroup-hosts"
 
 
-class Volumes:
+class Volumes(BucketCopies):
     """Folders of all buckets that a job mounts; its tasks share them."""
 
     def __init__(self, job: BatchJob, cloud: CloudHost, report: Callable[[str], None]) -> None:
-        self.root = cloud.home.batch / job.uid / "gcs"
-        self.hosts_file = cloud.home.batch / job.uid / "hosts"
-        self._cloud, self._report = cloud, report
-        self._access = Access(cloud.store, job.project, job.account)
+        folder = cloud.home.batch / job.uid
+        access = Access(cloud.store, job.project, job.account)
+        super().__init__(folder / "gcs", cloud, access, report)
+        self.hosts_file = folder / "hosts"
         self._at = {
             volume["mountPath"].rstrip("/"): volume["gcs"]["remotePath"].strip("/")
             for volume in job.spec.get("volumes", [])
         }
-        self._mounts: list[Mount] = []
 
     def prepare(self) -> None:
         """Copy the buckets into folders. Raises PreparationError if a bucket cannot be mounted."""
-        make_folder(self.root)
+        make_folder(self.folder)
         for remote in dict.fromkeys(self._at.values()):
             bucket = remote.partition("/")[0]
             problem = f"gs://{bucket} cannot be mounted"
-            if self._cloud.store.bucket(bucket) is None:
+            if self.cloud.store.bucket(bucket) is None:
                 raise PreparationError(f"{problem}: the bucket does not exist.")
-            if not self._access.may_read(bucket):
+            if not self.access.may_read(bucket):
                 raise PreparationError(
-                    f"{problem}: {self._access.account} does not have storage.objects.list "
+                    f"{problem}: {self.access.account} does not have storage.objects.list "
                     "access. Grant roles/storage.objectUser on the bucket."
                 )
-            if bucket not in (mount.bucket for mount in self._mounts):
-                mount = Mount(self.root / bucket, self._cloud, self._access, self._report)
-                mount.fill()
-                self._mounts.append(mount)
-            make_folder(self.root / remote)
-
-    def sync(self) -> None:
-        """Synchronize the folders with their buckets while the job runs."""
-        for mount in self._mounts:
-            mount.sync(final=False)
+            if bucket not in self.copied:
+                self.copy(bucket)
+            make_folder(self.folder / remote)
 
     def close(self) -> None:
         """Upload remaining files, and report files that the job wrote outside of all buckets."""
-        if self.root.is_dir():
-            kept = {mount.bucket for mount in self._mounts}
-            if outside := buckets.outside_of(self.root, kept):
-                self._report(buckets.explain_outside(outside))
-        for mount in self._mounts:
-            mount.sync(final=True)
-            if not mount.refused:
-                delete_folder(mount.folder)
+        if self.folder.is_dir() and (text := self.outside()):
+            self.report(text)
+        super().close()
 
     def of(self, container: Mapping[str, Any] | None) -> dict[str, Path]:
         """Return the mounts of a container by path; for a script (None), all mounts of the job."""
-        on_machine = {path: self.root / remote for path, remote in self._at.items()}
+        on_machine = {path: self.folder / remote for path, remote in self._at.items()}
         if self.hosts_file.is_file():
             on_machine[HOSTS_FILE] = self.hosts_file
         if container is None:
@@ -102,19 +89,19 @@ class Volumes:
             above = [path for path in on_machine if f"{source}/".startswith(f"{path}/")]
             if not above or ".." in source.split("/"):
                 text = f"{source} does not exist on this machine."
-                self._report(f"volume {volume} is ignored: {text}")
+                self.report(f"volume {volume} is ignored: {text}")
                 continue
             path = max(above, key=len)
             local = on_machine[path] / source.removeprefix(path).strip("/")
-            if local == self.hosts_file or local.resolve().is_relative_to(self.root.resolve()):
+            if local == self.hosts_file or local.resolve().is_relative_to(self.folder.resolve()):
                 yield target, local
 
     def view(self, at: Mapping[str, Path]) -> BucketView | None:
         """Return the program's ``/gcs``; None if mount paths are replaced in texts instead."""
         if not hosts.has_mounts() or not any(self.is_gcs(*mount) for mount in at.items()):
             return None
-        fixed = [m.bucket for m in self._mounts if not self._access.may_create(m.bucket)]
-        return BucketView(self.root, fixed)
+        fixed = [bucket for bucket in self.copied if not self.access.may_create(bucket)]
+        return BucketView(self.folder, fixed)
 
     def placed(self, text: str, at: Mapping[str, Path], view: BucketView | None) -> str:
         """Return the text with mount paths replaced by folders of this machine."""
@@ -126,12 +113,12 @@ class Volumes:
 
     def is_gcs(self, path: str, at: Path) -> bool:
         """Return whether the mount is a bucket below ``/gcs``."""
-        return at.parent == self.root and path == f"{MOUNT}/{at.name}"
+        return at.parent == self.folder and path == f"{MOUNT}/{at.name}"
 
     def gcs(self, at: Mapping[str, Path], empty: Path) -> Path:
         """Return the folder of ``/gcs``; an empty folder without a mount below ``/gcs``."""
         if any(self.is_gcs(*mount) for mount in at.items()):
-            return self.root
+            return self.folder
         empty.mkdir(exist_ok=True)
         return empty
 
@@ -146,14 +133,19 @@ class Machine:
     """Resources of one task's machine."""
 
     job: BatchJob
-    cloud: CloudHost
     volumes: Volumes
     folders: Folders
     host: Host
     run: Run
     """Runs the command that pulls an image."""
-    report: Callable[[str], None]
-    """Writes a line to the log of Batch's agent."""
+
+    @property
+    def cloud(self) -> CloudHost:
+        return self.volumes.cloud
+
+    def report(self, text: str) -> None:
+        """Write a line to the log of Batch's agent."""
+        self.volumes.report(text)
 
     def prepare(
         self, index: int, runnable: Mapping[str, Any], service: Mapping[str, str], name: str

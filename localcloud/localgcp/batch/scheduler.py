@@ -6,14 +6,13 @@ seconds), nextflow issue 3061, dsub issue 303. Texts about stock-outs and reserv
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf import empty_pb2
 
@@ -30,22 +29,19 @@ from localgcp.batch.records import (
 from localgcp.batch.run import BatchRun, faults_of
 from localgcp.faults.table import FaultTable, stockout_message
 from localgcp.home import Home
-from localgcp.inventory import machines, reservations
+from localgcp.inventory import reservations
 from localgcp.inventory.store import Store
 from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder
 from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 
-#: Function that answers a REST request (verb, target, body) as JSON.
-Ask = Callable[[str, str, bytes], bytes | None]
-
 
 class Capacity:
-    """Checks quota, reservations and stock-outs for waiting jobs."""
+    """Checks reservations and stock-outs for waiting jobs."""
 
-    def __init__(self, store: Store, jobs: BatchTable, faults: FaultTable, ask: Ask) -> None:
-        self._store, self._jobs, self._faults, self._ask = store, jobs, faults, ask
+    def __init__(self, store: Store, jobs: BatchTable, faults: FaultTable) -> None:
+        self._store, self._jobs, self._faults = store, jobs, faults
         self._stockouts: dict[str, tuple[int, float]] = {}
 
     def wanting(self, job: BatchJob) -> str:
@@ -58,27 +54,11 @@ class Capacity:
             self._stockouts[job.uid] = met.id, time.monotonic() + (seconds or math.inf)
         if self._has_stockout(job):
             yield f"VM in Managed Instance Group meets error: {stockout_message(job.region)}"
-        yield from self._quota(job)
         yield from self._reservation(job)
 
     def _has_stockout(self, job: BatchJob) -> bool:
         id_, until = self._stockouts.get(job.uid, (0, 0.0))
         return until > time.monotonic() and any(e.id == id_ for e in self._faults.entries())
-
-    def _quota(self, job: BatchJob) -> Iterator[str]:
-        target = f"/compute/v1/projects/{job.project}/regions/{job.region}"
-        limits = {
-            quota.get("metric"): (float(quota.get("limit", 0)), float(quota.get("usage", 0)))
-            for quota in json.loads(self._ask("GET", target, b"") or b"{}").get("quotas", [])
-        }
-        for metric, wanted in _quotas(job).items():
-            if metric not in limits:
-                continue
-            limit, usage = limits[metric]
-            if wanted > limit - usage:
-                text = f"[Quota: {metric}, limit: {limit:g}, usage: {usage:g}, wanted: {wanted:g}.]"
-                delayed = "Quota checking process decided to delay scheduling for the job"
-                yield f"{delayed} {job.uid} due to inadequate quotas {text}."
 
     def _reservation(self, job: BatchJob) -> Iterator[str]:
         """Yield problems of the job's reservation. A reserved machine serves one job at a time."""
@@ -107,19 +87,6 @@ class Capacity:
 
 def _machines(job: BatchJob) -> int:
     return min(int(job.group["parallelism"]), job.task_count)
-
-
-def _quotas(job: BatchJob) -> dict[str, float]:
-    count, policy = _machines(job), job.policy
-    demand: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
-    gpus: list[tuple[str, Any]] = [(g["type"], g["count"]) for g in policy.get("accelerators", [])]
-    if built_in := machines.BUILT_IN_GPUS.get(policy.get("machineType", "")):
-        gpus.append(built_in)
-    spot = "PREEMPTIBLE_" if policy.get("provisioningModel") in ("SPOT", "PREEMPTIBLE") else ""
-    for name, number in gpus:
-        metric = name.upper().replace("-", "_").replace("TESLA_", "")
-        demand[f"{spot}{metric}_GPUS"] = count * int(number)
-    return demand
 
 
 #: Maximum number of running jobs, because the code of one job can use all cores of a laptop.

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 import grpc
-from google.api import monitored_resource_pb2
-from google.cloud.logging_v2 import types
 from google.longrunning import operations_pb2
 from google.protobuf import json_format
 
@@ -26,19 +22,19 @@ from localgcp.apis.refusals import failed_precondition, invalid_argument
 from localgcp.batch import checks
 from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, State
 from localgcp.batch.run import BatchRun
-from localgcp.batch.scheduler import Ask, BatchScheduler, Capacity
-from localgcp.errors import ApiError, FilterError
+from localgcp.batch.scheduler import BatchScheduler, Capacity
+from localgcp.errors import ApiError
 from localgcp.faults.table import FaultTable
-from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
 from localgcp.runner.programs import CloudHost
 from localgcp.vertex import filters
 from localgcp.vertex.agents import LOG_WRITERS, has_role
-from localgcp.vertex.job_logs import read_lines
+from localgcp.vertex.log_entries import Lines, LogLine, lines_of
 from localgcp.vertex.operations import OperationTable
 
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+)")
-_T = TypeVar("_T")
+#: Resource type of log entries.
+RESOURCE: Final = "batch.googleapis.com/Job"
 
 
 class BatchService:
@@ -101,18 +97,12 @@ class BatchService:
         project, region = checks.resolve_parent(self.store, parent, any_region=True)
         guest = gate.guest_behind(context)
         checks.check_caller(self.store, guest, project, "batch.jobs.list", parent)
-        field, _, down = request.order_by.partition(" ")
-        if field not in ("", "name", "create_time") or down not in ("", "desc"):
-            raise invalid_argument(f"Invalid order_by: {request.order_by[:80]!r}.")
-        try:
-            test = filters.parse(request.filter, filters.Fields(_FIELDS, _of_job))
-        except FilterError as error:
-            raise invalid_argument(str(error)) from error
-        jobs = [job for job in self.jobs.list(project) if region in ("-", job.region) and test(job)]
-        if field:
-            jobs.sort(key=attrgetter(field), reverse=bool(down))
-        page, token = _page(jobs, request, f"{parent}?{request.filter}?{request.order_by}")
-        return batch.ListJobsResponse(jobs=[*map(self._message, page)], next_page_token=token)
+        if request.order_by:
+            raise invalid_argument("order_by: the local cloud lists jobs only newest first.")
+        jobs = {j.name: j for j in self.jobs.list(project) if region in ("-", j.region)}
+        page, token = filters.newest_page(map(_body, jobs.values()), _FIELDS, request, parent)
+        messages = [self._message(jobs[body["name"]]) for body in page]
+        return batch.ListJobsResponse(jobs=messages, next_page_token=token)
 
     def cancel_job(
         self, request: batch.CancelJobRequest, context: grpc.ServicerContext
@@ -163,36 +153,54 @@ class BatchService:
         return self.operations.get(made.name) or made
 
     def _message(self, job: BatchJob) -> batch_job.Job:
-        status: dict[str, Any] = {"state": str(job.state), "statusEvents": job.events}
+        body = _body(job)
+        body["status"]["statusEvents"] = job.events
         now = self.jobs.time()
         start, end = (datetime.fromisoformat(t or now) for t in (job.start_time, job.end_time))
         ran = (end - start).total_seconds() if job.start_time else 0.0
-        status["runDuration"] = f"{ran:.3f}s"
+        body["status"]["runDuration"] = f"{ran:.3f}s"
         counts = {str(k): v for k, v in self.jobs.counts(job.uid).items()}
-        status["taskGroups"] = {GROUP: {"counts": counts, "instances": _instances(job)}}
-        times = {"createTime": job.create_time, "updateTime": job.update_time}
-        body = {**job.body, "name": job.name, "uid": job.uid, **times, "status": status}
+        body["status"]["taskGroups"] = {GROUP: {"counts": counts, "instances": _instances(job)}}
         made = batch_job.Job()
         json_format.ParseDict(body, batch_job.Job.pb(made))
         return made
 
 
+def _body(job: BatchJob) -> dict[str, Any]:
+    times = {"createTime": job.create_time, "updateTime": job.update_time}
+    status = {"state": str(job.state)}
+    return {**job.body, "name": job.name, "uid": job.uid, **times, "status": status}
+
+
 class Batch:
     """Table, scheduler and service of Batch in one server."""
 
-    def __init__(self, cloud: CloudHost, faults: FaultTable, ask: Ask = lambda *_: None) -> None:
-        """Create Batch; ``ask`` answers the REST requests about quotas."""
+    def __init__(self, cloud: CloudHost, faults: FaultTable) -> None:
         home, store = cloud.home, cloud.store
         jobs = BatchTable(home)
         make_run = partial(BatchRun, cloud, jobs, faults)
         self._home, self._store, self._jobs = home, store, jobs
-        wanting = Capacity(store, jobs, faults, ask).wanting
+        wanting = Capacity(store, jobs, faults).wanting
         self.scheduler = BatchScheduler(home, store, jobs, make_run, wanting)
         self.service = BatchService(store, jobs, self.scheduler, cloud.containers.refusal)
 
-    def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
+    def entries(self) -> dict[str, Lines]:
         """Return the readers of job logs for Cloud Logging, by resource type."""
-        return {RESOURCE: entries_of(self._home, self._store, self._jobs)}
+        return {RESOURCE: self._lines}
+
+    def _lines(self, project: str, equal: Mapping[str, str]) -> Iterator[LogLine]:
+        """Yield the log lines of a project's jobs, selected by filter labels.
+
+        Entries exist if the destination is CLOUD_LOGGING and the job's account may write logs
+        (doc:batch/analyze-job-using-logs).
+        """
+        uid = equal.get("labels.job_uid") or equal.get("resource.labels.job_id")
+        for job in self._jobs.list(project):
+            may_write = has_role(self._store, job.account, LOG_WRITERS, f"projects/{project}")
+            kept = job.body.get("logsPolicy", {}).get("destination") == "CLOUD_LOGGING"
+            if uid in (None, job.uid) and kept and may_write:
+                for file in sorted((self._home.batch / job.uid / "logs").glob("*.log")):
+                    yield from _of_file(job, file)
 
 
 def _complete(body: dict[str, Any], name: str, project: str) -> None:
@@ -219,73 +227,21 @@ def _instances(job: BatchJob) -> list[dict[str, Any]]:
     return [{"machineType": job.policy["machineType"], "provisioningModel": model, "taskPack": "1"}]
 
 
-def _of_job(job: BatchJob, field: str) -> filters.Value:
-    if field.startswith("labels."):
-        return job.body.get("labels", {}).get(field.removeprefix("labels."))
-    field = field.removeprefix("status.")
-    return str(job.body.get("priority", 0)) if field == "priority" else str(getattr(job, field))
+_FIELDS: Final = re.compile(r"name|uid|status\.state|create_time|update_time|labels\.[\w-]+")
 
 
-_FIELDS: Final = re.compile(
-    r"name|uid|(status\.)?state|priority|create_time|update_time|labels\.[\w-]+"
-)
-
-
-def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:
-    tag = hashlib.sha256(query.encode()).hexdigest()[:16]
-    begin = 0
-    if request.page_token:
-        of, _, number = request.page_token.partition(":")
-        if of != tag or not (number.isascii() and number.isdecimal() and len(number) < 10):
-            raise invalid_argument("Invalid page token, or the page token of another request.")
-        begin = int(number)
-    if request.page_size < 0:
-        raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
-    end = begin + min(request.page_size or 100, 1000)
-    return rows[begin:end], f"{tag}:{end}" if end < len(rows) else ""
-
-
-RESOURCE: Final = "batch.googleapis.com/Job"
-
-
-def entries_of(
-    home: Home, store: Store, jobs: BatchTable
-) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """Return a function that yields log entries of a project's jobs, selected by filter labels.
-
-    Entries exist if the destination is CLOUD_LOGGING and the job's account may write logs
-    (doc:batch/analyze-job-using-logs).
-    """
-
-    def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
-        uid = equal.get("labels.job_uid") or equal.get("resource.labels.job_id")
-        for job in jobs.list(project):
-            place = f"projects/{project}"
-            kept = job.body.get("logsPolicy", {}).get("destination") == "CLOUD_LOGGING"
-            if uid in (None, job.uid) and kept and has_role(store, job.account, LOG_WRITERS, place):
-                for file in sorted((home.batch / job.uid / "logs").glob("*.log")):
-                    yield from _of_file(job, file)
-
-    return read
-
-
-def _of_file(job: BatchJob, file: Path) -> Iterator[types.LogEntry]:
-    task = file.stem.removeprefix("task-") if file.stem != "agent" else None
+def _of_file(job: BatchJob, file: Path) -> Iterator[LogLine]:
+    kind, _, task = file.stem.partition("-")  # ``agent`` or ``task-NUMBER``
     labels = {**job.body.get("labels", {}), "job_uid": job.uid, "task_group_name": GROUP}
-    if task is not None:
+    if task:
         labels["task_id"] = f"task/{job.uid}-{GROUP}-{task}/0/0"
-    place = {"location": job.region, "resource_container": f"projects/{job.project}"}
-    place |= {"job_id": job.uid}
-    resource = monitored_resource_pb2.MonitoredResource(type=RESOURCE, labels=place)
-    kind = "agent" if task is None else "task"
-    created, ended = datetime.fromisoformat(job.create_time), job.state in ENDED
-    for number, text, time in read_lines(file, created, ended=ended):
-        yield types.LogEntry(
-            log_name=f"projects/{job.project}/logs/batch_{kind}_logs",
-            resource=resource,
-            labels=labels,
-            text_payload=text,
-            timestamp=time,
-            insert_id=f"{job.uid}-{file.stem}-{number:09}",
-            severity="INFO",
-        )
+    container = f"projects/{job.project}"
+    first = LogLine(
+        f"projects/{job.project}/logs/batch_{kind}_logs",
+        RESOURCE,
+        {"location": job.region, "resource_container": container, "job_id": job.uid},
+        datetime.fromisoformat(job.create_time),
+        f"{job.uid}-{file.stem}",
+        labels,
+    )
+    yield from lines_of(file, first, ended=job.state in ENDED)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 from localgcp.access.callers import Guest
 from localgcp.bigquery import catalog
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Body, Catalog, now, to_rest
-from localgcp.bigquery.jobs import Jobs, has_ended, new_table, table_name
+from localgcp.bigquery.jobs import Jobs, has_ended, table_name
 from localgcp.errors import BigQueryError
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
@@ -97,14 +97,14 @@ class BigQuery:
         job = self.insert_job(dataclasses.replace(call, body=body))
         if arguments.get("dryRun"):
             return {"jobReference": job["jobReference"], "jobComplete": True, **_totals(job)}
-        return self._results(call, job, arguments)
+        return self._results(job, arguments)
 
     def results(self, call: Call) -> Body:
         """Return the result of a query (``jobs.getQueryResults``)."""
         arguments = {key: values[0] for key, values in call.query.items()}
-        return self._results(call, self.get_job(call), arguments)
+        return self._results(self.get_job(call), arguments)
 
-    def _results(self, call: Call, job: Body, arguments: Mapping[str, Any]) -> Body:
+    def _results(self, job: Body, arguments: Mapping[str, Any]) -> Body:
         reference = job["jobReference"]
         seconds = int(arguments.get("timeoutMs") or 10_000) / 1000
         job = self.jobs.wait(reference["projectId"], reference["jobId"], seconds) or job
@@ -146,8 +146,6 @@ class BigQuery:
         place = {"projectId": project}
         catalog.require(call.body, "datasetReference.datasetId")
         name = call.body["datasetReference"]["datasetId"]
-        catalog.check_same(place, call.body["datasetReference"])
-        catalog.check_dataset(name)
         self._check(call, place, catalog.WRITERS, "bigquery.datasets.create")
         moment = str(now())
         dataset = {
@@ -173,39 +171,6 @@ class BigQuery:
         if (dataset := self._catalog.get(DATASET, project, name)) is None:
             raise BigQueryError("notFound", f"Not found: Dataset {project}:{name}")
         return dataset
-
-    def delete_dataset(self, call: Call) -> Body:
-        """Delete a dataset; ``deleteContents`` also deletes the dataset's tables."""
-        dataset = self.get_dataset(call)
-        place = dataset["datasetReference"]
-        self._check(call, place, catalog.OWNERS, "bigquery.datasets.delete")
-        project, name = place["projectId"], place["datasetId"]
-        with self._catalog.change() as rows:
-            names = [table for _, _, table, _ in rows.all(TABLE, project)]
-            tables = [table for table in names if table.startswith(f"{name}.")]
-            if tables and call.query.get("deleteContents") != ["true"]:
-                text = f"Dataset {dataset['id']} is still in use"
-                raise BigQueryError("resourceInUse", text)
-            for table in tables:
-                rows.delete(TABLE, project, table)
-            rows.delete(DATASET, project, name)
-        return {}
-
-    def insert_table(self, call: Call) -> Body:
-        """Create a table without rows."""
-        dataset = self.get_dataset(call)
-        catalog.require(call.body, "tableReference.tableId")
-        catalog.check_same(dataset["datasetReference"], call.body["tableReference"])
-        place = dataset["datasetReference"] | {"tableId": call.body["tableReference"]["tableId"]}
-        self._check(call, place, catalog.WRITERS, "bigquery.tables.create")
-        if "view" in call.body or "materializedView" in call.body:
-            raise BigQueryError("notImplemented", "the local cloud does not support views.")
-        table = new_table(place, dataset["location"], call.body)
-        with self._catalog.change() as rows:
-            if rows.get(TABLE, place["projectId"], table_name(place)):
-                raise BigQueryError("duplicate", f"Already Exists: Table {table['id']}")
-            rows.put(TABLE, place["projectId"], table_name(place), table)
-        return to_rest(table)
 
     def read_table(self, call: Call) -> Body:
         """Return a table."""
@@ -271,8 +236,6 @@ METHODS: Final = {
     "jobs.getQueryResults": BigQuery.results,
     "datasets.insert": BigQuery.insert_dataset,
     "datasets.get": BigQuery.get_dataset,
-    "datasets.delete": BigQuery.delete_dataset,
-    "tables.insert": BigQuery.insert_table,
     "tables.get": BigQuery.read_table,
     "tabledata.list": BigQuery.rows,
 }

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from google.api import monitored_resource_pb2
 from google.cloud.devtools import cloudbuild_v1
-from google.cloud.logging_v2 import types
 
-from localgcp.vertex.job_logs import read_lines
+from localgcp.vertex.log_entries import LogLine, lines_of
 
 Build = cloudbuild_v1.Build
 Status = cloudbuild_v1.Build.Status
 
 #: States of a build that has not ended.
 LIVE: Final = (Status.PENDING, Status.QUEUED, Status.WORKING)
+#: Resource type of log entries.
+RESOURCE: Final = "build"
 
 
 class BuildTable:
@@ -69,36 +69,19 @@ class BuildTable:
         """Return the work folder of a running build."""
         return self.folder / build_id / "work"
 
+    def lines(self, project: str, equal: Mapping[str, str]) -> Iterator[LogLine]:
+        """Yield the log lines of the build in a filter's labels."""
+        build = self.get(equal.get("resource.labels.build_id", ""))
+        if build is None or build.project_id != project:
+            return
+        labels = {"build_id": build.id, "project_id": project}
+        created: datetime = build.create_time  # pyright: ignore[reportAssignmentType]
+        first = LogLine(f"projects/{project}/logs/cloudbuild", RESOURCE, labels, created, build.id)
+        if (log := self.log(build.id)).exists():
+            yield from lines_of(log, first, ended=build.status not in LIVE)
+
     def _write(self, build: Build) -> None:
         target = self.folder / build.id / "build.json"
         partial = target.with_suffix(".tmp")
         partial.write_text(Build.to_json(build), encoding="utf-8")
         partial.replace(target)
-
-
-RESOURCE: Final = "build"
-ID_LABEL: Final = "resource.labels.build_id"
-
-
-def entries_of(builds: BuildTable) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """Return a function that yields the log entries of the build in a filter's labels."""
-
-    def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
-        build = builds.get(equal.get(ID_LABEL, ""))
-        if build is None or build.project_id != project:
-            return
-        log, ended = builds.log(build.id), build.status not in LIVE
-        labels = {"build_id": build.id, "project_id": project}
-        resource = monitored_resource_pb2.MonitoredResource(type=RESOURCE, labels=labels)
-        created: datetime = build.create_time  # pyright: ignore[reportAssignmentType]
-        for number, line, time in read_lines(log, created, ended=ended) if log.exists() else ():
-            yield types.LogEntry(
-                log_name=f"projects/{project}/logs/cloudbuild",
-                resource=resource,
-                text_payload=line,
-                timestamp=time,
-                insert_id=f"{build.id}-{number:09}",
-                severity="INFO",
-            )
-
-    return read

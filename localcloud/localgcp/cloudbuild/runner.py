@@ -31,7 +31,7 @@ from localgcp.home.environment import server_environment
 from localgcp.inventory.store import Store
 from localgcp.runner import replica
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.runner.replica import Ending
+from localgcp.runner.replica import Ending, Launch
 from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder
 from localgcp.vertex.admission import READERS as VIEWERS
@@ -153,24 +153,23 @@ class BuildRunner:
         work = self._builds.work(build_id)
         work.mkdir()
         archive = work / "source.tar"
-        types = _Failure.FailureType
         try:
             self._fetch(build, work / "source.tar.gz", archive)
         except (GoogleAPICallError, gzip.BadGzipFile, EOFError, zlib.error) as error:
             log.append(f"cannot fetch the source: {error}")
-            self._fail(build_id, types.FETCH_SOURCE_FAILED, "failed to fetch the source")
+            self._fail(build_id, "FETCH_SOURCE_FAILED", "failed to fetch the source")
             return
         try:
             request = engine_request(build, str(archive))
         except UnsupportedBuildError as error:
             text = "the local cloud supports only builds by docker buildx; not supported:"
             log.append(f"{text} {error}")
-            self._fail(build_id, types.USER_BUILD_STEP, "the local cloud cannot run this build")
+            self._fail(build_id, "USER_BUILD_STEP", "the local cloud cannot run this build")
             return
         if not access.pushes(build.images[0]):
             text = 'denied: Permission "artifactregistry.repositories.uploadArtifacts" denied'
             log.append(f"{text} on resource of {build.images[0]} (or it may not exist)")
-            self._fail(build_id, types.PUSH_NOT_AUTHORIZED, f"failed to push {build.images[0]}")
+            self._fail(build_id, "PUSH_NOT_AUTHORIZED", f"failed to push {build.images[0]}")
             return
         self._build(build, request, log, work)
 
@@ -179,16 +178,15 @@ class BuildRunner:
         if not program:
             log.append(f"no installed package provides an image builder (entry point {BUILDER})")
             text = "the local cloud has no image builder"
-            self._fail(build.id, _Failure.FailureType.USER_BUILD_STEP, text)
+            self._fail(build.id, "USER_BUILD_STEP", text)
             return
         request_file, result = work / "request.json", work / "digest"
         request_file.write_text(json.dumps(request), encoding="utf-8")
         seconds = build.timeout.total_seconds()  # pyright: ignore[reportAttributeAccessIssue]
-        types = _Failure.FailureType
+        env = {**server_environment(), **self._environment(), "TMPDIR": str(work)}
         try:
             outcome = replica.run(
-                [*program, str(request_file), str(result)],
-                env={**server_environment(), **self._environment(), "TMPDIR": str(work)},
+                Launch([*program, str(request_file), str(result)], env),
                 cwd=work,
                 log=log,
                 notes=self._children,
@@ -204,7 +202,7 @@ class BuildRunner:
             self._end(build.id, Status.INTERNAL_ERROR, "the local cloud was stopped")
         elif outcome.code or not result.exists():
             text = f'build step 1 "{DOCKER}" failed: step exited with non-zero status'
-            self._fail(build.id, types.USER_BUILD_STEP, f"{text}: {outcome.code}")
+            self._fail(build.id, "USER_BUILD_STEP", f"{text}: {outcome.code}")
         else:
             digest = result.read_text(encoding="utf-8").strip()
             image = cloudbuild_v1.BuiltImage(name=build.images[0], digest=digest)
@@ -218,8 +216,8 @@ class BuildRunner:
         with gzip.open(packed, "rb") as plain, archive.open("wb") as target:
             shutil.copyfileobj(plain, target)
 
-    def _fail(self, build_id: str, kind: _Failure.FailureType, detail: str) -> None:
-        failure = _Failure(type_=kind, detail=detail)
+    def _fail(self, build_id: str, kind: str, detail: str) -> None:
+        failure = _Failure(type_=_Failure.FailureType[kind], detail=detail)
         self._end(build_id, Status.FAILURE, detail, failure_info=failure)
 
     def _end(self, build_id: str, status: Status, detail: str = "", **fields: Any) -> None:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import datetime
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 import grpc
 from google.api_core.exceptions import GoogleAPICallError, NotFound
 from google.cloud.devtools import cloudbuild_v1
-from google.cloud.logging_v2 import types
 from google.longrunning import operations_pb2
-from google.protobuf import any_pb2
 
 from localgcp.apis.client import Api
 from localgcp.apis.refusals import failed_precondition, invalid_argument, permission_denied
-from localgcp.cloudbuild.records import LIVE, RESOURCE, Build, BuildTable, Status, entries_of
+from localgcp.cloudbuild.records import LIVE, RESOURCE, Build, BuildTable, Status
 from localgcp.cloudbuild.runner import IMAGE, BuildAccess, BuildRunner
 from localgcp.errors import ApiError
 from localgcp.home import Home
@@ -25,6 +23,8 @@ from localgcp.inventory.machines import is_region
 from localgcp.inventory.store import Store, project_number
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.vertex.checks import usable_project
+from localgcp.vertex.log_entries import Lines
+from localgcp.vertex.operations import packed
 
 API: Final = "cloudbuild.googleapis.com"
 
@@ -46,9 +46,9 @@ class CloudBuild:
         self.runner = BuildRunner(self.builds, home.children, storage_url, environment, program)
         self.runner.recover()
 
-    def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
+    def entries(self) -> dict[str, Lines]:
         """Return the readers of build logs for Cloud Logging, by resource type."""
-        return {RESOURCE: entries_of(self.builds)}
+        return {RESOURCE: self.builds.lines}
 
     def stop(self) -> None:
         """End all builds."""
@@ -79,11 +79,9 @@ class CloudBuild:
         )
         self.builds.add(build)
         self.runner.start(build.id, access)
-        packed = any_pb2.Any()
         metadata = cloudbuild_v1.BuildOperationMetadata(build=build)
-        packed.Pack(cloudbuild_v1.BuildOperationMetadata.pb(metadata))
         name = f"operations/build/{build.project_id}/{uuid.UUID(build.id).hex}"
-        return operations_pb2.Operation(name=name, metadata=packed)
+        return operations_pb2.Operation(name=name, metadata=packed(metadata))
 
     def get_build(self, request: cloudbuild_v1.GetBuildRequest) -> Build:
         """Return the build."""

@@ -32,14 +32,12 @@ METHODS: Final = {
             CreateCustomJob GetCustomJob ListCustomJobs CancelCustomJob DeleteCustomJob
             GetOperation ListOperations CreateHyperparameterTuningJob GetHyperparameterTuningJob
             ListHyperparameterTuningJobs CancelHyperparameterTuningJob
-            DeleteHyperparameterTuningJob CreateJob GetJob ListJobs CancelJob DeleteJob GetTask
-            ListTasks
+            DeleteHyperparameterTuningJob CreateJob GetJob ListJobs CancelJob DeleteJob
             """,
         "models": """
-            UploadModel GetModel ListModels ListModelVersions UpdateModel MergeVersionAliases
+            UploadModel GetModel ListModels ListModelVersions MergeVersionAliases
             DeleteModelVersion DeleteModel CreateEndpoint GetEndpoint ListEndpoints
             UpdateEndpoint DeleteEndpoint DeployModel UndeployModel MutateDeployedModel Predict
-            RawPredict
             """,
         "operations": "UploadModel DeployModel UndeployModel MutateDeployedModel",
         "storage": """
@@ -69,8 +67,7 @@ METHODS: Final = {
         "dns": "managedZones.list",
         "bigquery": """
             jobs.insert jobs.get jobs.list jobs.cancel jobs.query jobs.getQueryResults
-            datasets.insert datasets.get datasets.delete tables.insert tables.get tabledata.list
-            query load extract
+            datasets.insert datasets.get tables.get tabledata.list query load extract
             """,
     }.items()
 }

@@ -4,7 +4,9 @@
 ``scheduler``       runs a few jobs at a time; other jobs wait in state QUEUED
 ``job``             runs one job from PENDING to its final state
 ``allotment``       reserves GPUs for the replicas of a job
-``gang``            runs all replicas of a job: addresses, restarts, retries
+``gang``            runs all replicas of a job together; restarts and retries
+``hosts``           addresses, host names and private ``/gcs`` of replicas
+``host_launcher``   script that starts a program with its own hosts file and ``/gcs``
 ``preparation``     installs packages and inspects images before replicas start
 ``executors``       cached environments that replace prebuilt images
 ``refusals``        parts of a job that this machine cannot run

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.home import Home, cache_dir, open_private
-from localgcp.runner.gang.hosts import Replica
+from localgcp.runner.hosts import Replica
 from localgcp.system import gpus
 from localgcp.system.gpus import Gpu
 

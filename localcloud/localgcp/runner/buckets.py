@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from localgcp.containers.engines import registry_path
-from localgcp.runner import environment
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import BucketView, Replica
+from localgcp.runner import environment, hosts
 from localgcp.runner.gcsfuse import Mount
+from localgcp.runner.hosts import BucketView, Replica
 from localgcp.runner.programs import CloudHost
 from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.admission import Access
@@ -31,17 +29,56 @@ _MOST_FILES: Final = 5_000
 _NAMED: Final = 3
 
 
-@dataclass
-class JobBuckets:
-    """The buckets of a job in ``folder``, which replaces ``/gcs``."""
+class BucketCopies:
+    """Copies of a job's buckets in ``folder``, which replaces ``/gcs``."""
 
-    folder: Path
-    cloud: CloudHost
-    access: Access
-    report: Callable[[str], None]
+    def __init__(
+        self, folder: Path, cloud: CloudHost, access: Access, report: Callable[[str], None]
+    ) -> None:
+        self.folder, self.cloud, self.access, self.report = folder, cloud, access, report
+        self._mounts: list[Mount] = []
+
+    @property
+    def copied(self) -> list[str]:
+        return [mount.bucket for mount in self._mounts]
+
+    def copy(self, bucket: str) -> None:
+        """Copy a bucket into the folder."""
+        mount = Mount(self.folder / bucket, self.cloud, self.access, self.report)
+        mount.fill()
+        self._mounts.append(mount)
+
+    def sync(self) -> None:
+        """Synchronize the folders with their buckets while the job runs."""
+        for mount in self._mounts:
+            mount.sync(final=False)
+
+    def close(self) -> None:
+        """Upload remaining files, and delete local copies that are complete in the bucket."""
+        for mount in self._mounts:
+            mount.sync(final=True)
+            if not mount.refused:
+                delete_folder(mount.folder)
+
+    def outside(self) -> str:
+        """Return the error for files below the folder but in no bucket; empty without such files.
+
+        Read-only folders of buckets are empty, unless a container wrote to them.
+        """
+        if not (written := outside_of(self.folder, self.copied)):
+            return ""
+        return (
+            f"The job wrote {_some(written)} below /gcs, but into no bucket: the bucket does not "
+            "exist, the job's account may not use it, or a container does not name it. Hint: "
+            "correct the name, grant roles/storage.objectUser, or pass the path as an argument."
+        )
+
+
+class JobBuckets(BucketCopies):
+    """The buckets of a CustomJob."""
+
     view: BucketView | None = None
     """``/gcs`` of programs on this machine; None if their paths below ``/gcs`` are replaced."""
-    _mounts: list[Mount] = field(default_factory=list[Mount])
     _before: dict[str, tuple[int, int]] | None = None
     """Files of this machine's own ``/gcs`` before the job, if the job may write to them."""
 
@@ -52,22 +89,16 @@ class JobBuckets:
             if self.cloud.store.bucket(bucket) is None:
                 self.report(f"/gcs/{bucket}: bucket {bucket} does not exist.")
             else:
-                self._copy(bucket)
+                self.copy(bucket)
         if not hosts.has_mounts():
             self._before = _scan(ROOT, _MOST_FILES)
             return
         shown = self._show_others(named, mentioned)
-        copied = [mount.bucket for mount in self._mounts]
         self.view = BucketView(
             self.folder,
-            [bucket for bucket in copied if not self._may_write(bucket)],
+            [bucket for bucket in self.copied if not self._may_write(bucket)],
             {bucket: self.cloud.home.storage / bucket for bucket in shown},
         )
-
-    def sync(self) -> None:
-        """Synchronize the folders with their buckets while the job runs."""
-        for mount in self._mounts:
-            mount.sync(final=False)
 
     def lost(self) -> str:
         """Return the error for files outside of all buckets; empty without such files."""
@@ -80,16 +111,7 @@ class JobBuckets:
                     "job's code builds. Hint: read the path from an argument or an environment "
                     "variable, such as AIP_MODEL_DIR, or run the job in a container."
                 )
-        # Read-only folders of buckets are empty, unless a container wrote to them.
-        outside = outside_of(self.folder, {mount.bucket for mount in self._mounts})
-        return explain_outside(outside) if outside else ""
-
-    def close(self) -> None:
-        """Upload remaining files, and delete local copies that are complete in the bucket."""
-        for mount in self._mounts:
-            mount.sync(final=True)
-            if not mount.refused:
-                delete_folder(mount.folder)
+        return self.outside()
 
     def _show_others(self, named: set[str], mentioned: set[str]) -> list[str]:
         """Copy small writable buckets, mentioned buckets first; return the other buckets."""
@@ -107,7 +129,7 @@ class JobBuckets:
             stamps = _scan(self.cloud.home.storage / bucket, files)
             if stamps is not None and (total := sum(s for _, s in stamps.values())) <= size:
                 files, size = files - len(stamps), size - total
-                self._copy(bucket)
+                self.copy(bucket)
                 continue
             shown.append(bucket)
             self.report(
@@ -119,11 +141,6 @@ class JobBuckets:
 
     def _may_write(self, bucket: str) -> bool:
         return self.access.may_create(bucket) or self.access.may_change(bucket)
-
-    def _copy(self, bucket: str) -> None:
-        mount = Mount(self.folder / bucket, self.cloud, self.access, self.report)
-        mount.fill()
-        self._mounts.append(mount)
 
 
 def _names(members: Sequence[Replica], output_prefix: str | None) -> tuple[set[str], set[str]]:
@@ -149,15 +166,6 @@ def outside_of(gcs: Path, buckets: Container[str]) -> list[str]:
         below = entry.rglob("*") if folder else [entry]
         paths += [f"/gcs/{x.relative_to(gcs)}" for x in below if x.is_symlink() or x.is_file()]
     return sorted(paths)
-
-
-def explain_outside(written: list[str]) -> str:
-    """Return the error of a job that wrote these files below ``/gcs`` but not into a bucket."""
-    return (
-        f"The job wrote {_some(written)} below /gcs, but into no bucket: the bucket does not "
-        "exist, the job's account may not use it, or a container does not name it. Hint: correct "
-        "the name, grant roles/storage.objectUser, or pass the path as an argument."
-    )
 
 
 def _some(paths: list[str]) -> str:

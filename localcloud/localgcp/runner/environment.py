@@ -33,20 +33,6 @@ SECRET_MANAGER: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
 
 
 @dataclass(frozen=True)
-class Placement:
-    """Pool and index of a replica, and the addresses of all pools."""
-
-    pool: int
-    index: int
-    cluster: Mapping[str, Sequence[str]]
-    """Pool -> ``HOST:PORT`` of each replica."""
-
-    @property
-    def alone(self) -> bool:
-        return sum(map(len, self.cluster.values())) == 1
-
-
-@dataclass(frozen=True)
 class Folders:
     """The folders of a replica; ``gcs`` replaces the mount ``/gcs``."""
 
@@ -56,29 +42,37 @@ class Folders:
 
 
 def service_variables(
-    *, job_id: str, project_number: str, spec: Mapping[str, Any], placement: Placement
+    *,
+    job_id: str,
+    project_number: str,
+    spec: Mapping[str, Any],
+    pool: int,
+    index: int,
+    cluster: Mapping[str, Sequence[str]],
 ) -> dict[str, str]:
-    """Return the variables that the service sets."""
-    pool_spec = spec.get("workerPoolSpecs", [{}])[placement.pool]
+    """Return the variables that the service sets for a replica.
+
+    ``cluster`` maps pools to ``HOST:PORT`` of each replica.
+    """
+    pool_spec = spec.get("workerPoolSpecs", [{}])[pool]
     package = pool_spec.get("pythonPackageSpec", {})
     job = {
         "python_module": package.get("pythonModule", ""),
         "package_uris": package.get("packageUris", []),
         "job_args": (package or pool_spec.get("containerSpec", {})).get("args", []),
     }
-    pool, task = f"workerpool{placement.pool}", {"index": placement.index}
-    cluster = placement.cluster
+    name, task = f"workerpool{pool}", {"index": index}
     variables = {
         "CLOUD_ML_PROJECT_ID": project_number,
         "CLOUD_ML_JOB_ID": job_id,
-        "CLUSTER_SPEC": _config(cluster, {"type": pool, **task}, job),
+        "CLUSTER_SPEC": _config(cluster, {"type": name, **task}, job),
     }
-    if not placement.alone:  # documented by Google
+    if sum(map(len, cluster.values())) > 1:  # documented by Google
         # An evaluator is never a member of the cluster, but can be a task.
-        roles = {_TENSORFLOW_ROLES[name]: hosts for name, hosts in cluster.items()}
+        roles = {_TENSORFLOW_ROLES[other]: hosts for other, hosts in cluster.items()}
         roles.pop("evaluator", None)
         task |= {"cloud": "local"}  # the service uses an internal name
-        variables["TF_CONFIG"] = _config(roles, {"type": _TENSORFLOW_ROLES[pool], **task}, job)
+        variables["TF_CONFIG"] = _config(roles, {"type": _TENSORFLOW_ROLES[name], **task}, job)
     prefix = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "").rstrip("/")
     if prefix:
         variables["AIP_MODEL_DIR"] = f"{prefix}/model/"

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import psutil
@@ -23,15 +24,14 @@ from localgcp.errors import (
 )
 from localgcp.faults.table import FaultTable, faults_of, stockout_message
 from localgcp.home import make_private
-from localgcp.runner import environment, replica, substitutes
+from localgcp.runner import environment, hosts, replica, substitutes
 from localgcp.runner.allotment import Allotment, GpuShortage, allot
 from localgcp.runner.buckets import JobBuckets
-from localgcp.runner.environment import Placement
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import PRIMARY, Host, Replica
-from localgcp.runner.gang.running import Action, Decision, Gang, LifeCycle, Member
+from localgcp.runner.gang import Action, Decision, Gang, LifeCycle, Member
+from localgcp.runner.hosts import PRIMARY, Host, Replica
 from localgcp.runner.preparation import Preparation
-from localgcp.runner.programs import CloudHost, HostProgram, Launch, Program
+from localgcp.runner.programs import CloudHost, HostProgram, Program
+from localgcp.runner.replica import Launch
 from localgcp.system.gpus import VISIBLE
 from localgcp.system.root_directory import make_folder
 from localgcp.vertex import capacity
@@ -87,7 +87,7 @@ class JobRun:
         access = access_of(self.cloud.store, record)
         self.buckets = JobBuckets(self.gcs, self.cloud, access, self.log.append)
         self.gpus = Allotment()
-        self._names: Sequence[str] = ()
+        self._scheduling: dict[str, Any] = record.spec.get("scheduling", {})
 
     def execute(self) -> bool:
         """Run the job to its end; return False if the job stays PENDING and must run later."""
@@ -132,10 +132,10 @@ class JobRun:
         if met is None:
             return
         text = stockout_message(self.record.region)
-        scheduling = self.record.spec.get("scheduling", {})
         wait, limit = met.fault.seconds, math.inf
-        if scheduling.get("strategy") == "FLEX_START":
-            limit = max_wait(scheduling)
+        if self._scheduling.get("strategy") == "FLEX_START":
+            # A maxWaitDuration of 0s means no limit.
+            limit = self._seconds("maxWaitDuration", _DEFAULT_WAIT) or math.inf
             wait = math.inf if wait is None else wait
         if wait is None:
             raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
@@ -149,6 +149,10 @@ class JobRun:
                 f"{text} No machine became available within scheduling.maxWaitDuration "
                 f"({limit:g}s).",
             )
+
+    def _seconds(self, field: str, default: float) -> float:
+        text = self._scheduling.get(field, "")
+        return float(text.removesuffix("s")) if text else default
 
     def _claim_gpus(self, members: Sequence[Replica]) -> bool:
         waited = self.record.state is not JobState.QUEUED
@@ -183,7 +187,6 @@ class JobRun:
 
     def _run(self, members: Sequence[Replica]) -> Decision:
         self.buckets.prepare(members, self.record.output_prefix)
-        self._names = [member.name for member in members]
         alone = len(members) == 1
         folders = {member.name: self._folders(member, alone=alone) for member in members}
         first = folders[members[0].name]
@@ -205,18 +208,25 @@ class JobRun:
             named = all(isinstance(program, HostProgram) for program in programs.values())
             at = hosts.choose(self.record.job_id, members, named=named)
             hosts.write_hosts(self._hosts_file, at)
-            placed = hosts.placements(members, {name: host.entry for name, host in at.items()})
+            cluster = hosts.cluster_of(members, at)
             made: list[Member] = []
             for member in members:
                 name = member.name
-                made.append(self._member(member, programs[name], placed[name], at[name]))
+                at_host = (programs[name], folders[name], at[name])
+                made.append(self._member(member, *at_host, cluster))
+            move = partial(self.jobs.move, self.record.job_id)
+            can_begin = (JobState.PENDING, JobState.RUNNING)
             gang = Gang(
                 made,
-                life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
-                job=self,
+                life=LifeCycle.of(members[0].name, self._scheduling),
+                faults=self.faults,
+                account=self.record.spec.get("serviceAccount", ""),
+                began=partial(move, JobState.RUNNING, only_from=can_begin),
+                paused=partial(move, JobState.PENDING, only_from=(JobState.RUNNING,)),
+                tick=self.buckets.sync,
                 notes=self.cloud.home.children,
                 cancelled=self.cancelled,
-                timeout_seconds=_timeout(self.record.spec),
+                timeout_seconds=self._seconds("timeout", _DEFAULT_TIMEOUT),
             )
             return gang.run()
 
@@ -228,17 +238,23 @@ class JobRun:
         return made
 
     def _member(
-        self, member: Replica, program: Program, placement: Placement, host: Host
+        self,
+        member: Replica,
+        program: Program,
+        folders: environment.Folders,
+        host: Host,
+        cluster: Mapping[str, Sequence[str]],
     ) -> Member:
         log = JobLog(log_path(self.cloud.home, self.record.job_id, member.name))
-        folders = self._folders(member, alone=placement.alone)
 
         def launch() -> Launch:
             service = environment.service_variables(
                 job_id=self.record.job_id,
                 project_number=self.record.number,
                 spec=self.record.spec,
-                placement=placement,
+                pool=member.pool,
+                index=member.index,
+                cluster=cluster,
             )
             if self.trial:
                 environment.metrics_file(self.gcs, member.name).parent.mkdir(exist_ok=True)
@@ -255,8 +271,7 @@ class JobRun:
             return replace(made, argv=argv, descriptors=self.gpus.descriptors(member.name))
 
         primary = member.pool == member.index == 0
-        account = self.record.spec.get("serviceAccount", "")
-        return Member(member.name, folders, self.log if primary else log, launch, account)
+        return Member(member.name, folders, self.log if primary else log, launch)
 
     def _finish(self, decision: Decision, lost: str) -> None:
         if decision.action is Action.SUCCEED and lost:
@@ -268,7 +283,7 @@ class JobRun:
             self._end(JobState.FAILED, (RpcCode.RESOURCE_EXHAUSTED, text))
         elif not decision.ends:
             # As users reported, a job that exceeds its timeout is cancelled, not failed.
-            limit = _timeout(self.record.spec)
+            limit = self._seconds("timeout", _DEFAULT_TIMEOUT)
             text = f"The job was cancelled: it ran longer than scheduling.timeout ({limit:g}s)."
             self._end(JobState.CANCELLED, (RpcCode.CANCELLED, text))
         else:
@@ -297,36 +312,3 @@ class JobRun:
         why = f": {error[1]}" if error else ""
         self.log.append(f"job {self.record.job_id} {state.word}{why}")
         self.jobs.move(self.record.job_id, state, error=error)
-
-    def began(self) -> bool:
-        """Set the job RUNNING when all replicas can start; return False if it was cancelled."""
-        state, before = JobState.RUNNING, (JobState.PENDING, JobState.RUNNING)
-        return self.jobs.move(self.record.job_id, state, only_from=before)
-
-    def paused(self) -> None:
-        """Set the job PENDING before a retry of the whole job."""
-        self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
-
-    def preempted(self, ran_seconds: float) -> Sequence[str]:
-        """Return the names of the replicas that lose their machines now, because of a fault."""
-        return self.faults.preempted(self._names, ran_seconds)
-
-    def killed(self, name: str, ran_seconds: float) -> bool:
-        """Return whether a fault kills this replica now."""
-        return self.faults.killed(name, ran_seconds)
-
-    def tick(self) -> None:
-        """Synchronize the buckets; called every other second and after each attempt."""
-        self.buckets.sync()
-
-
-def _timeout(spec: dict[str, Any]) -> float:
-    text = spec.get("scheduling", {}).get("timeout", "")
-    return float(text.removesuffix("s")) if text else _DEFAULT_TIMEOUT
-
-
-def max_wait(scheduling: Mapping[str, Any]) -> float:
-    """Return ``maxWaitDuration`` in seconds; ``0s`` means no limit."""
-    text = scheduling.get("maxWaitDuration", "")
-    seconds = float(text.removesuffix("s")) if text else _DEFAULT_WAIT
-    return seconds or math.inf

@@ -14,8 +14,9 @@ from localgcp.errors import JobCancelledError, RpcCode, StartRefusedError
 from localgcp.runner import executors, packages, refusals, replica, substitutes
 from localgcp.runner.allotment import Allotment
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang.hosts import Replica
+from localgcp.runner.hosts import Replica
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program
+from localgcp.runner.replica import Launch
 from localgcp.system.gpus import Gpu
 from localgcp.vertex.job_logs import JobLog
 from localgcp.vertex.records import JobRecord
@@ -155,8 +156,7 @@ class Preparation:
 
     def _run(self, command: list[str], env: Mapping[str, str]) -> int:
         outcome = replica.run(
-            command,
-            env=env,
+            Launch(command, env),
             cwd=self.tmp,
             log=self.log,
             notes=self.cloud.home.children,

@@ -14,10 +14,11 @@ from localgcp.clients import cloud_sdk, python_clients
 from localgcp.containers.engines import MOUNT, Engine
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError
-from localgcp.home import PRIVATE_UMASK, Home
+from localgcp.home import Home
 from localgcp.inventory.store import Store
 from localgcp.runner import environment
 from localgcp.runner.environment import Folders
+from localgcp.runner.replica import Launch
 from localgcp.system import processes
 from localgcp.system.gpus import VISIBLE, Gpu, visible
 from localgcp.system.root_directory import RootDirectory
@@ -40,19 +41,6 @@ class CloudHost:
     containers: ContainerHost
     storage_url: str
     api_url: str
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One process to start."""
-
-    argv: list[str]
-    env: Mapping[str, str]
-    umask: int = PRIVATE_UMASK
-    terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False
-    """Sends SIGTERM to the program; returns False to send SIGTERM to its whole group instead."""
-    descriptors: tuple[int, ...] = ()
-    """Locks on GPUs that the process inherits."""
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from localgcp.containers.engines import registry_path
 from localgcp.errors import ExecutorError, StartRefusedError
-from localgcp.runner import executors, substitutes
+from localgcp.runner import executors, hosts, substitutes
 from localgcp.runner.allotment import (
     GpuShortage,
     describe,
@@ -23,8 +23,7 @@ from localgcp.runner.allotment import (
     divide,
     requested,
 )
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import Replica
+from localgcp.runner.hosts import Replica
 from localgcp.system.gpus import list_gpus
 
 #: Keys and indices from the top of a document to a value.

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -31,6 +31,19 @@ _POLL_SECONDS: Final = 0.05
 _LOOK_SECONDS: Final = 0.25
 
 
+@dataclass(frozen=True)
+class Launch:
+    """One process to start."""
+
+    argv: list[str]
+    env: Mapping[str, str]
+    umask: int = PRIVATE_UMASK
+    terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False
+    """Sends SIGTERM to the program; returns False to send SIGTERM to its whole group instead."""
+    descriptors: tuple[int, ...] = ()
+    """Locks on GPUs that the process inherits."""
+
+
 class Ending(Enum):
     """Reasons for the end of a process."""
 
@@ -47,66 +60,54 @@ class Outcome:
 
 
 def run(
-    command: list[str],
+    launch: Launch,
     *,
-    env: Mapping[str, str],
     cwd: Path,
     log: JobLog,
     notes: Path,
     cancelled: threading.Event,
     timeout_seconds: float | None = None,
-    umask: int = PRIVATE_UMASK,
-    terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False,
     killed: Callable[[float], bool] = lambda _ran_seconds: False,
     account: str = "",
-    descriptors: Sequence[int] = (),
 ) -> Outcome:
-    """Run a command until it ends, is cancelled or exceeds the time limit.
+    """Run a process until it ends, is cancelled or exceeds the time limit.
 
-    ``killed`` is called repeatedly with the elapsed seconds; True kills the process. ``terminate``:
-    see ``ChildProcess.end``. The process inherits ``descriptors``. Remaining processes of its group
-    are ended. Raises CommandNotFoundError.
+    ``killed`` is called repeatedly with the elapsed seconds; True kills the process. Remaining
+    processes of its group are ended. Raises CommandNotFoundError.
     """
-    process = _start(command, env, cwd, log, umask, descriptors)
+    process = _start(launch, cwd, log)
     child = processes.register_child(notes, process.pid, "job")
     try:
-        end = partial(child.end, GRACE_SECONDS, terminate)
+        end = partial(child.end, GRACE_SECONDS, launch.terminate)
         with callers.job_process(process.pid, account):
             ending = _watch(process, end, cancelled, timeout_seconds, killed)
     finally:
         child.end(0)
-        if env.get("HOME") == str(cwd):  # only processes of this job have this home folder
+        if launch.env.get("HOME") == str(cwd):  # only processes of this job have this home folder
             processes.end_below(cwd)
         processes.unregister_child(notes, child)
     code = process.wait()
     return Outcome(ending, code if code >= 0 else 128 - code)
 
 
-def _start(
-    command: list[str],
-    env: Mapping[str, str],
-    cwd: Path,
-    log: JobLog,
-    umask: int,
-    descriptors: Sequence[int],
-) -> subprocess.Popen[bytes]:
+def _start(launch: Launch, cwd: Path, log: JobLog) -> subprocess.Popen[bytes]:
     with log.open() as output:
         try:
             return subprocess.Popen(
-                command,
-                env=dict(env),
+                launch.argv,
+                env=dict(launch.env),
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                umask=umask,
-                pass_fds=descriptors,
+                umask=launch.umask,
+                pass_fds=launch.descriptors,
             )
         except OSError as error:
             code = 127 if isinstance(error, FileNotFoundError) else 126
             # A script with line ends of Windows names an interpreter that ends with \r.
-            name = str(error.filename or command[0]).replace("\r", "\\r")
+            name = str(error.filename or launch.argv[0]).replace("\r", "\\r")
             raise CommandNotFoundError(f"{name}: {error.strerror}", code=code) from error
 
 

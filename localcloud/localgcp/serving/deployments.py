@@ -10,7 +10,7 @@ import http.client
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,9 +27,10 @@ from localgcp.errors import (
 from localgcp.home import Home
 from localgcp.runner import environment, replica
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang.hosts import Replica as Member
+from localgcp.runner.hosts import Replica as Member
 from localgcp.runner.preparation import Preparation
-from localgcp.runner.programs import CloudHost, Launch
+from localgcp.runner.programs import CloudHost, Program
+from localgcp.runner.replica import Launch
 from localgcp.serving.checks import replicas
 from localgcp.serving.records import COPY
 from localgcp.system.processes import make_thread
@@ -65,24 +66,17 @@ class Answer:
 
 
 class Replica:
-    """A container process with a port."""
+    """A container process of a deployment, with a port."""
 
-    def __init__(
-        self,
-        launch: Callable[[int], AbstractContextManager[Launch]],
-        choose_port: Callable[[], int],
-        *,
-        health_route: str,
-        work: Path,
-        log: JobLog,
-        notes: Path,
-        account: str,
-        timing: Timing,
-    ) -> None:
-        """``launch`` returns the process to start at a port, or raises StandInError."""
-        self._launch, self._choose_port, self._health_route = launch, choose_port, health_route
-        self._work, self.log, self._notes, self._account = work, log, notes, account
-        self._timing = timing
+    def __init__(self, deployment: Deployment, index: int) -> None:
+        self._deployment, self._index = deployment, index
+        self._timing = deployment.host.timing
+        base = deployment.folder / str(index)
+        self._folders = Folders(work=base / "work", tmp=base / "tmp", gcs=base / "gcs")
+        for folder in (self._folders.work, self._folders.tmp, self._folders.gcs):
+            make_folder(folder)
+        place = (deployment.host.cloud.home, deployment.endpoint, deployment.deployed["id"])
+        self.log = JobLog(log_path(*place, index))
         self.port = 0
         self.healthy = False
         self.failure = ""
@@ -116,20 +110,19 @@ class Replica:
                 self.stopped.wait(self._timing.restart)
 
     def _run_once(self) -> str:
+        deployment = self._deployment
         try:
-            port = self._choose_port()
-            with self._launch(port) as made:
+            port = deployment.host.choose_port()
+            with closing(self._program()) as program:
+                launch = self._launch(program, port)
                 self.port, self._runs = port, True
                 outcome = replica.run(
-                    made.argv,
-                    env=made.env,
-                    cwd=self._work,
+                    launch,
+                    cwd=self._folders.work,
                     log=self.log,
-                    notes=self._notes,
+                    notes=deployment.host.cloud.home.children,
                     cancelled=self.stopped,
-                    umask=made.umask,
-                    terminate=made.terminate,
-                    account=self._account,
+                    account=deployment.deployed.get("serviceAccount", ""),
                 )
         except JobCancelledError:
             return "stopped"
@@ -137,6 +130,28 @@ class Replica:
             return f"cannot start the container: {error}"
         ended_by = replica.signal_name(outcome.code)
         return f"the container ended with exit code {outcome.code} {ended_by}".rstrip()
+
+    def _program(self) -> Program:
+        deployment, pool = self._deployment, {"containerSpec": self._deployment.container}
+        project, region, _ = deployment.endpoint.split("/")[1::2]
+        name = deployment.deployed.get("displayName", "")
+        request = {"displayName": name, "jobSpec": {"workerPoolSpecs": [pool]}}
+        preparation = Preparation(
+            JobRecord.new(project, region, request, JobState.RUNNING),
+            deployment.host.cloud,
+            folder=self._folders.work.parent,
+            tmp=self._folders.tmp,
+            log=self.log,
+            own_mount=False,
+            cancelled=self.stopped,
+        )
+        return preparation.program(Member(0, self._index, pool), self._folders, alone=False)
+
+    def _launch(self, program: Program, port: int) -> Launch:
+        service = self._deployment.variables(port)
+        user = environment.user_variables(self._deployment.container, service, program.gcs)
+        service |= environment.api_variables(self._deployment.host.cloud.api_url)
+        return program.launch(service, user)
 
     def _watch(self) -> None:
         failed, seen = 0, 0
@@ -158,7 +173,8 @@ class Replica:
         if not self._runs:
             return False
         with suppress(ContainerDownError, NoAnswerError):
-            answer = self.ask("GET", self._health_route, seconds=self._timing.health)
+            route = self._deployment.health_route
+            answer = self.ask("GET", route, seconds=self._timing.health)
             return self._runs and answer.status == 200
         return False
 
@@ -213,26 +229,36 @@ class Deployment:
         """The path at which the model's containers accept predictions."""
         return self._route("predictRoute", ":predict")
 
+    @property
+    def health_route(self) -> str:
+        """The path of the health checks."""
+        return self._route("healthRoute")
+
+    @property
+    def container(self) -> Body:
+        """The ``containerSpec`` of the model's version."""
+        return self.version["containerSpec"]
+
     def _route(self, field: str, suffix: str = "") -> str:
         default = f"/v1/endpoints/{self.endpoint.rpartition('/')[2]}"
         default += f"/deployedModels/{self.deployed['id']}{suffix}"
-        return self.version["containerSpec"].get(field) or default
+        return self.container.get(field) or default
 
     def scale(self, count: int) -> None:
         """Start missing replicas; end surplus replicas after their requests."""
         with self._changed:
             spare = self._replicas[count:]
             for index in range(len(self._replicas), count):
-                self._replicas.append(self._replica(index))
+                self._replicas.append(Replica(self, index))
                 self._replicas[-1].start()
         self._end(spare)
 
-    def wait_healthy(self, wanted: int, stopping: threading.Event) -> None:
-        """Wait until ``wanted`` replicas are healthy. Raises ApiError if they are not in time."""
-        text = self.version["containerSpec"].get("deploymentTimeout")
+    def wait_healthy(self, stopping: threading.Event) -> None:
+        """Wait until all replicas are healthy. Raises ApiError if they are not in time."""
+        text = self.container.get("deploymentTimeout")
         seconds = float(text.removesuffix("s")) if text else _DEPLOYMENT_TIMEOUT
         deadline = time.monotonic() + seconds
-        while sum(replica.healthy for replica in self._replicas[:]) < wanted:
+        while not all(replica.healthy for replica in self._replicas[:]):
             if stopping.is_set():
                 return
             for running in self._replicas[:]:
@@ -281,59 +307,12 @@ class Deployment:
         for surplus in spare:
             surplus.stop()
 
-    def _replica(self, index: int) -> Replica:
-        base = self.folder / str(index)
-        folders = Folders(work=base / "work", tmp=base / "tmp", gcs=base / "gcs")
-        for folder in (folders.work, folders.tmp, folders.gcs):
-            make_folder(folder)
-        log = JobLog(log_path(self.host.cloud.home, self.endpoint, self.deployed["id"], index))
-        stopped = threading.Event()
-
-        @contextmanager
-        def launch(port: int) -> Iterator[Launch]:
-            preparation = self._preparation(folders, log, stopped)
-            member = Member(0, index, {"containerSpec": self.version["containerSpec"]})
-            program = preparation.program(member, folders, alone=False)
-            service = self._variables(port)
-            user = environment.user_variables(member.task, service, program.gcs)
-            service |= environment.api_variables(self.host.cloud.api_url)
-            with closing(program):
-                yield program.launch(service, user)
-
-        made = Replica(
-            launch,
-            self.host.choose_port,
-            health_route=self._route("healthRoute"),
-            work=folders.work,
-            log=log,
-            notes=self.host.cloud.home.children,
-            account=self.deployed.get("serviceAccount", ""),
-            timing=self.host.timing,
-        )
-        made.stopped = stopped
-        return made
-
-    def _preparation(self, folders: Folders, log: JobLog, stopped: threading.Event) -> Preparation:
-        container = self.version["containerSpec"]
-        project, region, _ = self.endpoint.split("/")[1::2]
-        spec = {"workerPoolSpecs": [{"containerSpec": container}]}
-        request = {"displayName": self.deployed.get("displayName", ""), "jobSpec": spec}
-        record = JobRecord.new(project, region, request, JobState.RUNNING)
-        return Preparation(
-            record,
-            self.host.cloud,
-            folder=folders.work.parent,
-            tmp=folders.tmp,
-            log=log,
-            own_mount=False,
-            cancelled=stopped,
-        )
-
-    def _variables(self, port: int) -> dict[str, str]:
+    def variables(self, port: int) -> dict[str, str]:
+        """Return the variables that the service sets for a container at a port."""
         machine = self.deployed["dedicatedResources"]["machineSpec"]
         return {
             "AIP_HTTP_PORT": str(port),
-            "AIP_HEALTH_ROUTE": self._route("healthRoute"),
+            "AIP_HEALTH_ROUTE": self.health_route,
             "AIP_PREDICT_ROUTE": self.predict_route,
             "AIP_STORAGE_URI": self.version.get(COPY, ""),
             "AIP_ENDPOINT_ID": self.endpoint.rpartition("/")[2],

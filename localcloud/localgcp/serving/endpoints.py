@@ -6,7 +6,9 @@ It is removed, with its traffic, before its containers end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import threading
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import grpc
@@ -14,6 +16,7 @@ from google.longrunning import operations_pb2
 from google.protobuf import json_format
 
 from localgcp.apis.client import Api
+from localgcp.apis.field_rules import json_name
 from localgcp.apis.messages import endpoint, operation
 from localgcp.apis.messages import endpoint_service as requests
 from localgcp.apis.refusals import failed_precondition, invalid_argument, invalid_fields, not_found
@@ -24,38 +27,32 @@ from localgcp.serving.records import EndpointTable, VersionTable
 from localgcp.vertex.collections import (
     Body,
     Collection,
-    ResourceService,
+    ResourceReader,
     ResourceTable,
-    json_name,
     serves,
+    to_body,
+    to_message,
 )
 from localgcp.vertex.operations import OperationRunner
 from localgcp.vertex.records import new_id, now
 from localgcp.vertex.service import JobService
 
-ENDPOINTS: Final = Collection(
-    endpoint.Endpoint,
-    "endpoint",
-    "endpoints",
-    requests,
-    id=r"[1-9]\d{0,9}|[a-z][a-z0-9-]{0,61}[a-z0-9]",
-    creation=requests.CreateEndpointOperationMetadata,
-    mutable=(
-        *("displayName", "description", "labels", "trafficSplit"),
-        *("predictRequestResponseLoggingConfig", "clientConnectionConfig"),
-    ),
-    unset=("deployedModels", "trafficSplit", "dedicatedEndpointDns"),
-)
+ENDPOINTS: Final = Collection(endpoint.Endpoint, "endpoint", "endpoints", requests)
+_ID: Final = r"[1-9]\d{0,9}|[a-z][a-z0-9-]{0,61}[a-z0-9]"
+#: Fields of a new endpoint that only the service sets.
+_UNSET: Final = ("deployedModels", "trafficSplit", "dedicatedEndpointDns")
+_MUTABLE: Final = frozenset({
+    *("displayName", "description", "labels", "trafficSplit"),
+    *("predictRequestResponseLoggingConfig", "clientConnectionConfig"),
+})  # fmt: skip
 #: Fields that MutateDeployedModel changes.
-_OF_REPLICAS: Final = (
-    *("minReplicaCount", "maxReplicaCount", "requiredReplicaCount", "autoscalingMetricSpecs"),
-)
+_OF_REPLICAS: Final = ("minReplicaCount", "maxReplicaCount")
 #: Key of the new model in a request's traffic split.
 _NEW: Final = "0"
 
 
 @serves(ENDPOINTS)
-class EndpointService(ResourceService):
+class EndpointService(ResourceReader):
     """Endpoints created by stacks and by clients."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "endpoint_service")
@@ -71,6 +68,7 @@ class EndpointService(ResourceService):
         super().__init__(jobs.store, jobs.operations, endpoints)
         self._endpoints, self._runner, self._deployments = endpoints, runner, deployments
         self._versions = VersionTable(table)
+        self._lock = threading.RLock()  # held between reading and writing an endpoint
         runner.register("DeployModel", self._deploy)
         runner.register("UndeployModel", self._undeploy)
         runner.register("MutateDeployedModel", self._mutate)
@@ -92,22 +90,47 @@ class EndpointService(ResourceService):
             raise not_found(deployed["model"], "Model")
         return version
 
-    def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
+    def create_endpoint(
+        self, request: requests.CreateEndpointRequest, context: Any
+    ) -> operations_pb2.Operation:
         """Create an endpoint; an endpoint without an id in the request gets a number."""
-        made = super().create(parent, sent, id_, context)
-        if made.get("dedicatedEndpointEnabled"):
-            made = {**made, "dedicatedEndpointDns": dedicated_dns(made["name"])}
-            self._endpoints.put(made)
-        return made
+        place, id_ = self.place(request.parent, context), request.endpoint_id
+        if id_ and not re.fullmatch(_ID, id_):
+            raise invalid_argument(f"Invalid endpoint_id: {id_!r}; valid ids are {_ID}.")
+        name, time = f"{place}/{ENDPOINTS.segment}/{id_ or new_id()}", now()
+        sent = to_body(ENDPOINTS, request.endpoint)
+        body = {key: value for key, value in sent.items() if key not in _UNSET}
+        if body.get("dedicatedEndpointEnabled"):
+            body["dedicatedEndpointDns"] = dedicated_dns(name)
+        with self._lock:
+            if self._endpoints.get(name) is not None:
+                text = f"Endpoint {name} already exists."
+                raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
+            body = self._write(body | {"name": name, "createTime": time}, time)
+        metadata = requests.CreateEndpointOperationMetadata()
+        return self.operations.finish(name, to_message(ENDPOINTS, body), metadata)
 
-    def update(self, sent: Any, mask: Any, context: Any) -> Body:
-        """Update the fields of the mask. A traffic split may only name deployed models."""
+    def _write(self, body: Body, time: str) -> Body:
+        body |= {"updateTime": time, "etag": re.sub(r"\D", "", time)}
+        self._endpoints.put(body)
+        return body
+
+    def update(self, sent: Any, mask: Sequence[str], context: Any) -> Body:
+        """Update the fields of the mask, or all mutable fields. Raises ApiError."""
+        fields = {json_name(path.partition(".")[0]) for path in mask} - {"*"} or _MUTABLE
+        if fixed := sorted(fields - _MUTABLE):
+            raise invalid_argument(f"update_mask: {', '.join(fixed)} cannot be changed.")
+        new = to_body(ENDPOINTS, sent)
         with self._lock:
             body = self.find(sent.name, context)
-            if not mask or {"*", "trafficSplit", "traffic_split"}.intersection(mask):
+            if "trafficSplit" in fields:
                 known = [deployed["id"] for deployed in body["deployedModels"]]
                 checks.check_split(sent.traffic_split, known)
-            return super().update(sent, mask, context)
+            if new.get("etag", body.get("etag")) != body.get("etag"):
+                text = f"The etag of {sent.name} is outdated: the resource was changed meanwhile."
+                raise ApiError(grpc.StatusCode.ABORTED, text)
+            kept = {key: value for key, value in body.items() if key not in fields}
+            return self._write(kept | {k: v for k, v in new.items() if k in fields}, now())
 
     def delete(self, name: str, context: Any) -> operations_pb2.Operation:
         """Delete an endpoint without DeployedModels."""
@@ -116,7 +139,8 @@ class EndpointService(ResourceService):
             if deployed := [model["id"] for model in body["deployedModels"]]:
                 text = f"Endpoint {body['name']} has deployed models: {', '.join(deployed)}."
                 raise failed_precondition(f"{text} Undeploy them first.")
-            return super().delete(name, context)
+            self._endpoints.delete(body["name"])
+        return self.operations.deleted(body["name"])
 
     def _find_idle(self, name: str, context: Any) -> Body:
         """Return an endpoint. Raises ApiError if the endpoint has a running operation."""
@@ -178,7 +202,7 @@ class EndpointService(ResourceService):
         if not any(other["id"] == deployed["id"] for other in self._endpoints.deployed(name)):
             made = self._deployments.start(name, deployed, self._version(deployed))
             try:
-                made.wait_healthy(_required(deployed), self._runner.stopping)
+                made.wait_healthy(self._runner.stopping)
             except ApiError:
                 self._deployments.end(name, deployed["id"], drain=False)
                 raise
@@ -214,8 +238,8 @@ class EndpointService(ResourceService):
         """Start to change the number of replicas of a DeployedModel."""
         paths = [path.split(".") for path in request.update_mask.paths]
         fields = [json_name(path[-1]) for path in paths]
-        if not fields or not {*fields} <= {*_OF_REPLICAS, "disableContainerLogging"}:
-            text = f"can be changed: {', '.join(_OF_REPLICAS)} and disableContainerLogging."
+        if not fields or not {*fields} <= {*_OF_REPLICAS}:
+            text = f"can be changed: {' and '.join(_OF_REPLICAS)}."
             raise invalid_argument(f"update_mask: {', '.join(fields) or 'empty'}; {text}")
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
@@ -223,14 +247,12 @@ class EndpointService(ResourceService):
             deployed = self._deployed(body, sent.get("id", ""))
             self._check_idle(body["name"])
             new = sent.get("dedicatedResources", {})
-            changes = {key: new.get(key) for key in fields if key in _OF_REPLICAS}
+            changes = {key: new.get(key) for key in fields}
             resources = {**deployed["dedicatedResources"], **changes}
             resources = {key: value for key, value in resources.items() if value is not None}
             if bad := [*checks.replica_errors(resources)]:
                 raise invalid_fields(bad)
             deployed = {**deployed, "dedicatedResources": resources}
-            if (key := "disableContainerLogging") in fields:
-                deployed[key] = sent.get(key, False)
             work = {"endpoint": body["name"], "deployed": deployed}
             return self._begin("MutateDeployedModel", work)
 
@@ -239,7 +261,7 @@ class EndpointService(ResourceService):
         deployment = self._deployments.get(name, deployed["id"])
         if deployment is not None:
             deployment.scale(checks.replicas(deployed["dedicatedResources"]))
-            deployment.wait_healthy(_required(deployed), self._runner.stopping)
+            deployment.wait_healthy(self._runner.stopping)
         self._write_deployed(name, deployed, None)
         return requests.MutateDeployedModelResponse(deployed_model=_message(deployed))
 
@@ -261,11 +283,6 @@ def dedicated_dns(name: str) -> str:
     """Return the host name of a dedicated endpoint."""
     _, number, _, region, _, id_ = name.split("/")
     return f"{id_}.{region}-{number}.prediction.vertexai.goog"
-
-
-def _required(deployed: Body) -> int:
-    resources = deployed["dedicatedResources"]
-    return int(resources.get("requiredReplicaCount") or checks.replicas(resources))
 
 
 def _message(deployed: Body) -> endpoint.DeployedModel:

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Final
 import grpc
 from google.api_core.exceptions import Conflict, GoogleAPICallError
 from google.longrunning import operations_pb2
-from google.protobuf import empty_pb2
 
 from localgcp.apis.client import Api
 from localgcp.apis.messages import model, operation
@@ -25,7 +24,6 @@ from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.serving import checks
 from localgcp.serving.records import (
-    ACCOUNT,
     BEGUN_BY,
     COPY,
     DEFAULT,
@@ -33,11 +31,11 @@ from localgcp.serving.records import (
     VersionTable,
     versioned,
 )
-from localgcp.vertex.checks import check_account
+from localgcp.vertex.checks import check_account, resolve_parent
 from localgcp.vertex.collections import (
     Body,
     Collection,
-    ResourceService,
+    ResourceReader,
     ResourceTable,
     serves,
     to_body,
@@ -47,19 +45,17 @@ from localgcp.vertex.operations import OperationRunner
 from localgcp.vertex.records import new_id, now
 from localgcp.vertex.service import JobService
 
-_MUTABLE: Final = ("displayName", "description", "versionDescription", "labels")
 #: Fields of an upload that a version keeps; the stand-in has no use for the last ones.
 _SENT: Final = (
-    *(*_MUTABLE, "containerSpec", "artifactUri", "versionAliases", "encryptionSpec"),
+    *("displayName", "description", "versionDescription", "labels"),
+    *("containerSpec", "artifactUri", "versionAliases", "encryptionSpec"),
     *("predictSchemata", "metadata", "metadataSchemaUri", "explanationSpec"),
 )
-MODELS: Final = Collection(
-    model.Model, "model", "models", requests, checks.MODEL_ID, mutable=_MUTABLE
-)
+MODELS: Final = Collection(model.Model, "model", "models", requests)
 
 
 @serves(MODELS)
-class ModelService(ResourceService):
+class ModelService(ResourceReader):
     """Models with their versions, one of which is the default."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "model_service")
@@ -75,6 +71,7 @@ class ModelService(ResourceService):
         self._versions, self._endpoints = VersionTable(table), endpoints
         super().__init__(jobs.store, jobs.operations, self._versions)
         self._runner, self._storage_url = runner, storage_url
+        self._lock = threading.RLock()  # held between reading and writing a version
         runner.register("UploadModel", self._upload)
 
     def find(self, name: str, context: Any) -> Body:
@@ -96,12 +93,10 @@ class ModelService(ResourceService):
         place = self.canonical(request.parent, context)
         sent = to_body(MODELS, request.model)
         body = {key: sent[key] for key in _SENT if key in sent}
-        project, region = checks.project_of(self.store, place)
+        project, region = resolve_parent(self.store, request.parent)
         checks.check_model(self.store, project, region, body)
         check_account(self.store, request.service_account)
         name, is_new = self._target(request, place, context)
-        if request.service_account:
-            body[ACCOUNT] = request.service_account
         work = {"name": name, "new": is_new, "model": body}
         generic = operation.GenericOperationMetadata()
         metadata = requests.UploadModelOperationMetadata(generic_metadata=generic)
@@ -117,8 +112,8 @@ class ModelService(ResourceService):
                 raise invalid_argument(text)
             return parent["name"], False
         id_ = request.model_id or new_id()
-        if request.model_id and not re.fullmatch(MODELS.id, id_):
-            raise invalid_argument(f"Invalid model_id: {id_!r}; valid ids are {MODELS.id}.")
+        if request.model_id and not re.fullmatch(checks.MODEL_ID, id_):
+            raise invalid_argument(f"Invalid model_id: {id_!r}; valid ids are {checks.MODEL_ID}.")
         name = f"{place}/models/{id_}"
         if self._versions.versions(name):
             raise _exists(name)
@@ -161,7 +156,7 @@ class ModelService(ResourceService):
     def list_model_versions(
         self, request: requests.ListModelVersionsRequest, context: Any
     ) -> requests.ListModelVersionsResponse:
-        """Return all versions of a model, newest first or in the requested order."""
+        """Return all versions of a model, oldest first."""
         name = super().find(request.name.partition("@")[0], context)["name"]
         versions, token = self.paged(self._versions.versions(name), request)
         return requests.ListModelVersionsResponse(
@@ -171,7 +166,7 @@ class ModelService(ResourceService):
     def merge_version_aliases(
         self, request: requests.MergeVersionAliasesRequest, context: Any
     ) -> model.Model:
-        """Add aliases to a version, or remove aliases. Other versions lose the added aliases."""
+        """Add aliases to a version. Other versions lose the added aliases."""
         with self._lock:
             version = self.find(request.name, context)
             held = version.get("versionAliases", [])
@@ -219,8 +214,7 @@ class ModelService(ResourceService):
     def _deleted(self, versions: list[Body]) -> operations_pb2.Operation:
         for version in versions:
             _remove_artifacts(self._storage_url, version.get(COPY, ""))
-        metadata = operation.DeleteOperationMetadata()
-        return self.operations.finish(versions[0]["name"], empty_pb2.Empty(), metadata)
+        return self.operations.deleted(versions[0]["name"])
 
 
 def _exists(name: str) -> ApiError:

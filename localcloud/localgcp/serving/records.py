@@ -7,15 +7,14 @@ of the gcp plugin.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from localgcp.inventory.store import ENDPOINT, Store, project_number
 from localgcp.vertex.collections import Body, ResourceTable
 
 DEFAULT: Final = "default"
 #: Fields of rows that only the stand-in uses.
-COPY, ACCOUNT, BEGUN_BY = "artifactCopy", "uploadAccount", "begunBy"
+COPY, BEGUN_BY = "artifactCopy", "begunBy"
 
 
 class VersionTable:
@@ -88,12 +87,7 @@ class EndpointTable:
 
     def list(self, parent: str) -> list[Body]:
         """Return the endpoints of a location, ``…/endpoints``."""
-        place = self._id(parent)
-        return [
-            self._to_api(f"{parent}/{resource.id.rpartition('/')[2]}", resource.outputs)
-            for resource in self._store.list(ENDPOINT)
-            if resource.id.rpartition("/")[0] == place
-        ]
+        return [body for body in self.all() if body["name"].rpartition("/")[0] == parent]
 
     def put(self, body: Body) -> None:
         """Write an endpoint; its DeployedModels and the plugin's own fields stay unchanged."""
@@ -106,9 +100,8 @@ class EndpointTable:
         own = {key: value for key, value in labels.items() if key in (outputs.get("labels") or {})}
         texts = {"description": body.get("description", ""), "labels": own}
         outputs = {**outputs, **body, **texts, **place, "effectiveLabels": labels}
-        for name, to_plugin, _ in _OTHERWISE:
-            if name in body or name in outputs:
-                outputs[name] = to_plugin(body.get(name))
+        if "trafficSplit" in outputs:  # the plugin has the split as text
+            outputs["trafficSplit"] = json.dumps(body.get("trafficSplit") or {}, sort_keys=True)
         deployed = [_as_output(model) for model in self.deployed(body["name"])]
         self._store.put(ENDPOINT, id_, project, inputs, {**outputs, "deployedModels": deployed})
 
@@ -145,9 +138,8 @@ class EndpointTable:
     def _to_api(self, name: str, outputs: Body) -> Body:
         body = {key: value for key, value in outputs.items() if value not in ("", None)}
         body |= {"name": name, "labels": outputs.get("effectiveLabels") or {}}
-        for key, _, to_api in _OTHERWISE:
-            if key in body:
-                body[key] = to_api(body[key])
+        if split := body.get("trafficSplit"):
+            body["trafficSplit"] = json.loads(split)
         return {**body, "deployedModels": self.deployed(name)}
 
     def _id(self, name: str) -> str:
@@ -155,24 +147,6 @@ class EndpointTable:
         _, number, *rest = name.split("/")
         projects = (id_ for id_ in self._store.projects() if project_number(id_) == number)
         return "/".join(["projects", next(projects, number), *rest])
-
-
-def _renamed(old: str, new: str) -> Callable[[Any], Any]:
-    def rename(value: Any) -> Any:
-        return value and {new if key == old else key: value_ for key, value_ in value.items()}
-
-    return rename
-
-
-#: Fields with another form in the plugin: name, function to the plugin's form, function back.
-_OTHERWISE: Final[tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any]], ...]] = (
-    ("trafficSplit", lambda split: json.dumps(split or {}, sort_keys=True), json.loads),
-    (
-        "privateServiceConnectConfig",
-        _renamed("projectAllowlist", "projectAllowlists"),
-        _renamed("projectAllowlists", "projectAllowlist"),
-    ),
-)
 
 
 def _as_output(deployed: Body) -> Body:

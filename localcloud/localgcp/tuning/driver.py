@@ -22,7 +22,7 @@ import psutil
 from localgcp.errors import RpcCode
 from localgcp.home import Home
 from localgcp.runner.environment import metrics_file
-from localgcp.runner.gang.hosts import PRIMARY, REPLICA_BYTES
+from localgcp.runner.hosts import PRIMARY, REPLICA_BYTES
 from localgcp.system.processes import make_thread
 from localgcp.tuning import searches
 from localgcp.tuning.measurements import read_report

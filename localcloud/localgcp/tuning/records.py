@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -60,15 +59,8 @@ class TrialRecord:
 class TuningRecord(JobRecord):
     """One tuning job; ``request`` is the original HyperparameterTuningJob in JSON form."""
 
-    @property
-    def name(self) -> str:
-        place = f"projects/{self.number}/locations/{self.region}"
-        return f"{place}/hyperparameterTuningJobs/{self.job_id}"
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """The tuning job's ``trialJobSpec``."""
-        return self.request.get("trialJobSpec", {})
+    segment = "hyperparameterTuningJobs"
+    spec_field = "trialJobSpec"
 
     @property
     def study(self) -> dict[str, Any]:
@@ -95,6 +87,7 @@ class TuningTable(RecordTable[TuningRecord]):
     """The tables ``tuning_jobs`` and ``trials``."""
 
     rows = Rows(TuningRecord, "tuning_jobs", "job_id")
+    others = JobTable.rows.schema + _TRIALS.schema
 
     def add_trial(self, trial: TrialRecord, job: JobRecord) -> None:
         """Write a new trial and its CustomJob in one transaction."""
@@ -131,9 +124,6 @@ class TuningTable(RecordTable[TuningRecord]):
             deleted = db.execute(query, (job_id,)).rowcount
             db.execute("COMMIT")
         return deleted == 1
-
-    def _create(self, db: sqlite3.Connection) -> None:
-        db.executescript(JobTable.rows.schema + _TRIALS.schema)
 
 
 def best_trial(tuning: TuningRecord, trials: Sequence[TrialRecord]) -> TrialRecord | None:

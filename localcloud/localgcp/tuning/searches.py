@@ -215,16 +215,13 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
 
 
 def _suggested(trial: Trial, parameter: Parameter) -> Value:
-    name, log = parameter.id, parameter.scale in (LOG, REVERSE_LOG)
-    match parameter.kind:
-        case Kind.DOUBLE:
-            value = trial.suggest_float(name, parameter.low, parameter.high, log=log)
-        case Kind.INTEGER:
-            value = trial.suggest_int(name, int(parameter.low), int(parameter.high), log=log)
-        case Kind.DISCRETE:
-            return parameter.choices[trial.suggest_int(name, 0, len(parameter.choices) - 1)]
-        case Kind.CATEGORICAL:
-            return str(trial.suggest_categorical(name, [*map(str, parameter.choices)]))
+    space: Any = _distribution(parameter)
+    if parameter.kind is Kind.CATEGORICAL:
+        return str(trial.suggest_categorical(parameter.id, space.choices))
+    suggest = trial.suggest_float if parameter.kind is Kind.DOUBLE else trial.suggest_int
+    value: Any = suggest(parameter.id, space.low, space.high, log=space.log)
+    if parameter.kind is Kind.DISCRETE:
+        return parameter.choices[value]
     return _mirrored(parameter, value)
 
 

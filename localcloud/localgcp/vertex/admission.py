@@ -63,34 +63,36 @@ def access_of(store: Store, job: JobRecord) -> Access:
 
 def admit(store: Store, job: JobRecord) -> None:
     """Raise StartRefusedError if the job cannot start."""
-    for code, text in _errors(store, access_of(store, job), job):
-        raise StartRefusedError(code, text)
+    _check_account(store, access_of(store, job), job)
     networks.admit(store, job)
     capacity.admit(store, job)
 
 
-def _errors(store: Store, access: Access, job: JobRecord) -> Iterator[tuple[RpcCode, str]]:
+def _check_account(store: Store, access: Access, job: JobRecord) -> None:
     if access.account and store.account(access.account) is None:
-        yield RpcCode.PERMISSION_DENIED, no_act_as(access.account).message
-    pools = job.spec.get("workerPoolSpecs", [])
-    uris = [uri for p in pools for uri in p.get("pythonPackageSpec", {}).get("packageUris", [])]
-    for uri in (*uris, *filter(None, [job.output_prefix])):
-        is_output = uri == job.output_prefix
-        if store.bucket(bucket := _bucket(uri)) is None:
-            text = f"The specified bucket does not exist: gs://{bucket} (in {uri})."
-            yield RpcCode.NOT_FOUND, text
-        elif is_output and not access.may_create(bucket):
-            yield RpcCode.PERMISSION_DENIED, _denied(access, "storage.objects.create", uri, "User")
-        elif not is_output and not access.may_read(bucket):
-            yield RpcCode.PERMISSION_DENIED, _denied(access, "storage.objects.get", uri, "Viewer")
+        raise StartRefusedError(RpcCode.PERMISSION_DENIED, no_act_as(access.account).message)
+    for pool in job.spec.get("workerPoolSpecs", []):
+        for uri in pool.get("pythonPackageSpec", {}).get("packageUris", []):
+            _check_bucket(store, uri)
+            if not access.may_read(_bucket(uri)):
+                raise _denied(access, "storage.objects.get", uri, "Viewer")
+    if uri := job.output_prefix:
+        _check_bucket(store, uri)
+        if not access.may_create(_bucket(uri)):
+            raise _denied(access, "storage.objects.create", uri, "User")
     # The storage emulator does not check permissions, so this check is earlier than the cloud's.
     for uri in (uri for text in _words(job.spec) for uri in _OBJECT.findall(text)):
         bucket = _bucket(uri)
         known = store.bucket(bucket) is not None
         if known and not access.may_read(bucket) and not access.may_create(bucket):
-            denied = _denied(access, "storage.objects.get", uri, "Viewer")
-            text = f"403 for a bucket in the job's arguments or variables: {denied}"
-            yield RpcCode.PERMISSION_DENIED, text
+            where = "403 for a bucket in the job's arguments or variables: "
+            raise _denied(access, "storage.objects.get", uri, "Viewer", where)
+
+
+def _check_bucket(store: Store, uri: str) -> None:
+    if store.bucket(_bucket(uri)) is None:
+        text = f"The specified bucket does not exist: gs://{_bucket(uri)} (in {uri})."
+        raise StartRefusedError(RpcCode.NOT_FOUND, text)
 
 
 def _words(spec: dict[str, Any]) -> Iterator[str]:
@@ -105,10 +107,13 @@ def _bucket(uri: str) -> str:
     return uri.removeprefix("gs://").partition("/")[0]
 
 
-def _denied(access: Access, permission: str, uri: str, role: str) -> str:
+def _denied(
+    access: Access, permission: str, uri: str, role: str, where: str = ""
+) -> StartRefusedError:
     who = access.account or f"the Custom Code Service Agent of project {access.project}"
-    return (
-        f"{who} does not have {permission} access to {uri}. Permission '{permission}' denied on "
-        "resource (or it may not exist). "
+    text = (
+        f"{where}{who} does not have {permission} access to {uri}. Permission '{permission}' "
+        "denied on resource (or it may not exist). "
         f"Grant roles/storage.object{role} on bucket {_bucket(uri)}."
     )
+    return StartRefusedError(RpcCode.PERMISSION_DENIED, text)

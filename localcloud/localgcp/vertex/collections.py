@@ -1,4 +1,4 @@
-"""Create, get, list, update and delete resources of Vertex AI's collections.
+"""Get and list resources of Vertex AI's collections, and serve their other methods.
 
 Requests may name a project by id or number; answers have the number. Resources are rows of SQLite
 in the API's JSON form.
@@ -8,28 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Protocol, TypeVar
 
-import grpc
-from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2, json_format
 
 from localgcp.access import gate
-from localgcp.apis.messages import operation
 from localgcp.apis.refusals import invalid_argument, not_found, permission_denied
-from localgcp.errors import ApiError, FilterError
+from localgcp.errors import FilterError
 from localgcp.inventory.store import Store, connection, project_number
 from localgcp.vertex import filters
 from localgcp.vertex.checks import resolve_parent
 from localgcp.vertex.operations import OperationTable
-from localgcp.vertex.records import new_id, now
 
 Body = dict[str, Any]
 
@@ -38,7 +31,6 @@ _PAGE, _MAX_PAGE = 100, 1000
 _FIELDS: Final = re.compile(
     r"name|display_name|description|state|create_time|update_time|is_default|labels\.[\w-]+"
 )
-_ORDER: Final = re.compile(r"(\w+)(?: (asc|desc))?")
 #: Roles that contain the permissions of these services.
 _USERS: Final = frozenset(
     {"roles/aiplatform.user", "roles/aiplatform.admin", "roles/editor", "roles/owner"}
@@ -64,14 +56,6 @@ class Collection:
     """Plural name in resource names: ``trainingPipelines``."""
     requests: ModuleType
     """The client's module with the types of requests and responses."""
-    id: str = r"[a-z0-9-]{1,128}"
-    """Pattern of the ids that a client may choose."""
-    creation: Any = None
-    """Metadata type of the operation that creates a resource; None without an operation."""
-    mutable: Sequence[str] = ()
-    """Fields that an update may change, in JSON form."""
-    unset: Sequence[str] = ()
-    """Fields of a new resource that only the service sets."""
 
 
 class ReadTable(Protocol):
@@ -81,13 +65,6 @@ class ReadTable(Protocol):
     def list(self, parent: str) -> list[Body]: ...
 
 
-class Table(ReadTable, Protocol):
-    """Reads and writes the resources of a collection."""
-
-    def put(self, body: Body) -> None: ...
-    def delete(self, name: str) -> None: ...
-
-
 class ResourceTable:
     """Resources by name; safe across threads and processes."""
 
@@ -95,20 +72,20 @@ class ResourceTable:
         self._path = path
 
     def get(self, name: str) -> Body | None:
-        with self._connect() as db:
+        with connection(self._path, _SCHEMA) as db:
             query = "SELECT body FROM experiment_resources WHERE name = ?"
             row = db.execute(query, (name,)).fetchone()
         return json.loads(row[0]) if row else None
 
     def list(self, parent: str) -> list[Body]:
         """Return the resources below ``parent``: their names have one more segment."""
-        with self._connect() as db:
+        with connection(self._path, _SCHEMA) as db:
             query = "SELECT body FROM experiment_resources WHERE parent = ?"
             return [json.loads(row[0]) for row in db.execute(query, (parent,))]
 
     def put(self, body: Body) -> None:
         values = (body["name"], body["name"].rpartition("/")[0], json.dumps(body))
-        with self._connect() as db:
+        with connection(self._path, _SCHEMA) as db:
             db.execute("INSERT OR REPLACE INTO experiment_resources VALUES (?, ?, ?)", values)
 
     def delete(self, name: str) -> None:
@@ -116,15 +93,8 @@ class ResourceTable:
         below = (
             "name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')"  # In ASCII, 0 follows the slash.
         )
-        with self._connect() as db:
-            db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
-
-    @contextmanager
-    def _connect(self) -> Iterator[sqlite3.Connection]:
         with connection(self._path, _SCHEMA) as db:
-            db.execute("BEGIN IMMEDIATE")
-            yield db
-            db.execute("COMMIT")
+            db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
 
 
 class ResourceReader:
@@ -134,7 +104,7 @@ class ResourceReader:
     collection: Collection
 
     def __init__(self, store: Store, operations: OperationTable, table: ReadTable) -> None:
-        self.store, self.operations, self._read_table = store, operations, table
+        self.store, self.operations, self.table = store, operations, table
 
     def canonical(self, name: str, context: Any) -> str:
         """Return the name with the project's number. Raises ApiError."""
@@ -155,7 +125,7 @@ class ResourceReader:
         full, kind = self.canonical(name, context), self.collection.message.__name__
         if full.split("/")[4:-1] != [self.collection.segment]:
             raise invalid_argument(f"Invalid resource name: {full!r}; expected a {kind}.")
-        body = self._read_table.get(full)
+        body = self.table.get(full)
         if body is None:
             raise not_found(name, kind)
         return body
@@ -168,71 +138,25 @@ class ResourceReader:
         return place
 
     def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
-        """Return a page of resources, newest first or as requested, and the next page's token."""
+        """Return a page of resources, newest first, and the next page's token."""
         place = self.place(request.parent, context)
-        return self.paged(self._read_table.list(f"{place}/{self.collection.segment}"), request)
+        return self.paged(self.table.list(f"{place}/{self.collection.segment}"), request)
 
     def paged(self, found: list[Body], request: Any) -> tuple[list[Body], str]:
         """Return a page of resources that match the filter, and the next page's token."""
         try:
-            test = filters.parse(request.filter, filters.Fields(_FIELDS, _value))
+            test = filters.parse(request.filter, _FIELDS)
         except FilterError as error:
             raise invalid_argument(str(error)) from error
         if not re.fullmatch(r"\d{0,9}", request.page_token):
             raise invalid_argument(f"Invalid page token: {request.page_token!r}.")
-        found = _ordered([body for body in found if test(body)], getattr(request, "order_by", ""))
+        if getattr(request, "order_by", ""):
+            raise invalid_argument("order_by: the local cloud lists resources only newest first.")
+        found = [body for body in found if test(body)]
+        found.sort(key=lambda body: body.get("createTime", ""), reverse=True)
         begin = int(request.page_token or 0)
         end = begin + min(max(request.page_size, 0) or _PAGE, _MAX_PAGE)
         return found[begin:end], str(end) if end < len(found) else ""
-
-
-class ResourceService(ResourceReader):
-    """Serves all methods of one collection."""
-
-    def __init__(self, store: Store, operations: OperationTable, table: Table) -> None:
-        super().__init__(store, operations, table)
-        self.table = table
-        self._lock = threading.RLock()  # held between reading and writing a resource
-
-    def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
-        collection, place = self.collection, self.place(parent, context)
-        if id_ and not re.fullmatch(collection.id, id_):
-            form = f"valid ids are {collection.id}"
-            raise invalid_argument(f"Invalid {collection.noun}_id: {id_!r}; {form}.")
-        name, time = f"{place}/{collection.segment}/{id_ or new_id()}", now()
-        body = {k: v for k, v in to_body(collection, sent).items() if k not in collection.unset}
-        with self._lock:
-            if self.table.get(name) is not None:
-                text = f"{collection.message.__name__} {name} already exists."
-                raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
-            return self._write(body | {"name": name, "createTime": time}, time)
-
-    def _write(self, body: Body, time: str) -> Body:
-        body |= {"updateTime": time, "etag": re.sub(r"\D", "", time)}
-        self.table.put(body)
-        return body
-
-    def update(self, sent: Any, mask: Sequence[str], context: Any) -> Body:
-        """Update the fields of the mask, or all mutable fields. Raises ApiError."""
-        new, mutable = to_body(self.collection, sent), {*self.collection.mutable}
-        fields = {json_name(path.partition(".")[0]) for path in mask} - {"*"}
-        if fixed := sorted(fields - mutable):
-            raise invalid_argument(f"update_mask: {', '.join(fixed)} cannot be changed.")
-        fields = fields or mutable
-        with self._lock:
-            body = self.find(sent.name, context)
-            if new.get("etag", body.get("etag")) != body.get("etag"):
-                text = f"The etag of {sent.name} is outdated: the resource was changed meanwhile."
-                raise ApiError(grpc.StatusCode.ABORTED, text)
-            kept = {key: value for key, value in body.items() if key not in fields}
-            return self._write(kept | {k: v for k, v in new.items() if k in fields}, now())
-
-    def delete(self, name: str, context: Any) -> operations_pb2.Operation:
-        """Delete a resource and its children. Raises ApiError."""
-        body = self.find(name, context)
-        self.table.delete(body["name"])
-        metadata = operation.DeleteOperationMetadata()
-        return self.operations.finish(body["name"], empty_pb2.Empty(), metadata)
 
 
 def to_body(collection: Collection, message: Any) -> Body:
@@ -264,11 +188,7 @@ def serves(collection: Collection) -> Callable[[_S], _S]:
 def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]:
     def create(service: Any, request: Any, context: Any) -> Any:
         id_, sent = getattr(request, f"{collection.noun}_id", ""), getattr(request, collection.noun)
-        body = service.create(request.parent, sent, id_, context)
-        message = to_message(collection, body)
-        if collection.creation is None:
-            return message
-        return service.operations.finish(body["name"], message, collection.creation())
+        return to_message(collection, service.create(request.parent, sent, id_, context))
 
     def get(service: Any, request: Any, context: Any) -> Any:
         return to_message(collection, service.find(request.name, context))
@@ -294,26 +214,3 @@ def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]
     methods = {f"get_{collection.noun}": get, f"list_{collection.noun}s": list_}
     changing = {"create": create, "update": update, "delete": delete, "cancel": cancel}
     return methods | {f"{v}_{collection.noun}": m for v, m in changing.items() if hasattr(kind, v)}
-
-
-def _value(body: Body, field: str) -> filters.Value:
-    value: Any = body
-    for part in field.split("."):
-        value = value.get(json_name(part)) if isinstance(value, dict) else None
-    return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def _ordered(bodies: list[Body], order: str) -> list[Body]:
-    bodies.sort(key=lambda body: body.get("createTime", ""), reverse=True)
-    for term in reversed([part.strip() for part in order.split(",") if part.strip()]):
-        match = _ORDER.fullmatch(term)
-        if match is None:
-            raise invalid_argument(f"Invalid order_by: {order!r}.")
-        field = json_name(match[1])
-        bodies.sort(key=lambda body: str(body.get(field, "")), reverse=match[2] == "desc")
-    return bodies
-
-
-def json_name(field: str) -> str:
-    """Return the JSON name of a field: ``displayName`` for ``display_name``."""
-    return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), field)

@@ -1,4 +1,4 @@
-"""Filters of List methods: ``labels.k=v``, ``labels.k:*``, ``display_name="x"``, …
+"""Filters and pages of List methods: ``labels.k=v``, ``labels.k:*``, ``display_name="x"``, …
 
 The grammar is AIP-160, as documented for jobs (T:job_service.ListCustomJobsRequest): AND, OR (binds
 tighter), NOT, ``-``, parentheses, ``=``, ``!=``, ``<`` to ``>=`` for times. ``:`` tests for
@@ -8,53 +8,71 @@ presence (``*``) or a substring; ``FIELD:"a","b"`` matches either value, ``FIELD
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any, Final
 
-from localgcp.clients.log_filters import SHOWN, FilterReader, LogFilter, Test, Token, parse_time
+from localgcp.apis.field_rules import json_name
+from localgcp.apis.refusals import invalid_argument
+from localgcp.clients.log_filters import SHOWN, FilterReader, LogFilter, Test, parse_time
 from localgcp.errors import FilterError
-from localgcp.vertex.records import JobRecord
-
-#: A field's value.
-Value = str | None
 
 _TIMES: Final = ("create_time", "start_time", "end_time", "update_time")
 _ORDER: Final = ("<", "<=", ">", ">=")
+_MAX_PAGE: Final = 100
+Body = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Fields:
-    """Fields and operators that a filter may use."""
+def parse(text: str, names: re.Pattern[str]) -> Test:
+    """Parse a filter to a predicate of resources in JSON form. Raises FilterError.
 
-    names: re.Pattern[str]
-    read: Callable[[Any, str], Value]
-    """Returns the value of a field of an object."""
-
-
-def _of_job(job: JobRecord, field: str) -> Value:
-    if field.startswith("labels."):
-        return job.labels.get(field.removeprefix("labels."))
-    return getattr(job, field)
+    ``names`` matches the fields that the filter may use. An empty filter matches everything.
+    """
+    return _ListReader(text, names).whole().test
 
 
-_NAMES: Final = "|".join(("display_name", "state", *_TIMES, r"labels\.[\w-]+"))
-JOB_FIELDS: Final = Fields(re.compile(_NAMES), _of_job)
+def newest_page(
+    found: Iterable[Body], names: re.Pattern[str], request: Any, scope: str
+) -> tuple[list[Body], str]:
+    """Return a page of the resources that match the filter, and the next page's token.
+
+    ``found`` is in JSON form, newest first. ``scope`` is the kind and the place of the resources. A
+    token stays valid if resources are created or deleted. Raises ApiError.
+    """
+    try:
+        test = parse(request.filter, names)
+    except FilterError as error:
+        raise invalid_argument(str(error)) from error
+    if request.page_size < 0:
+        raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
+    query = hashlib.sha256(f"{scope}?{request.filter}".encode()).hexdigest()[:16]
+    after = _read_token(request.page_token, query)
+    left = [body for body in found if test(body) and (after is None or _key(body) < after)]
+    page = left[: min(request.page_size or _MAX_PAGE, _MAX_PAGE)]
+    if len(page) == len(left):
+        return page, ""
+    content = json.dumps([query, *_key(page[-1])])
+    return page, base64.urlsafe_b64encode(content.encode()).decode()
 
 
-def parse(text: str, fields: Fields = JOB_FIELDS) -> Test:
-    """Parse a filter to a predicate; an empty filter matches everything. Raises FilterError."""
-    return _ListReader(text, fields).whole().test
+def _key(body: Body) -> tuple[str, str]:
+    return body["createTime"], body["name"]
 
 
-def label(text: str) -> tuple[str, str] | None:
-    """Return key and value of a filter for exactly one label, which SQLite evaluates faster."""
-    match _ListReader.split(text):
-        case [Token("word", field), Token("op", "="), Token("word" | "string", value)]:
-            return (field.removeprefix("labels."), value) if field.startswith("labels.") else None
-        case _:
-            return None
+def _read_token(token: str, query: str) -> tuple[str, str] | None:
+    if not token:
+        return None
+    try:
+        made_for, create_time, name = json.loads(base64.urlsafe_b64decode(token))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise invalid_argument(f"Invalid page token: {token[:80]!r}.") from error
+    if made_for != query:
+        text = "The page token belongs to another request: parent and filter must be equal."
+        raise invalid_argument(text)
+    return create_time, name
 
 
 class _ListReader(FilterReader):
@@ -62,15 +80,15 @@ class _ListReader(FilterReader):
     joins_neighbors = False
     prefix = "Invalid filter"
 
-    def __init__(self, text: str, fields: Fields) -> None:
+    def __init__(self, text: str, names: re.Pattern[str]) -> None:
         super().__init__(text)
-        self._fields = fields
+        self._names = names
 
     def comparison(self) -> LogFilter:
         field = self.take("word")
         negate = field.startswith("-")
         field = field.removeprefix("-")
-        if not self._fields.names.fullmatch(field):
+        if not self._names.fullmatch(field):
             raise FilterError(f"Invalid filter: {self.text!r}, unknown field {field[:SHOWN]!r}.")
         operator = self.take("op")
         values = [self.take("string", "word")]
@@ -83,7 +101,7 @@ class _ListReader(FilterReader):
             raise self.error()
         if field in _TIMES and operator != ":":
             values = [self._time(value) for value in values]
-        tests = [_comparison(self._fields.read, field, operator, value) for value in values]
+        tests = [_comparison(field, operator, value) for value in values]
         return LogFilter(lambda item: any(test(item) for test in tests) is not negate)
 
     def _time(self, value: str) -> str:
@@ -95,9 +113,17 @@ class _ListReader(FilterReader):
             raise FilterError(text) from None
 
 
-def _comparison(read: Callable[[Any, str], Value], field: str, operator: str, value: str) -> Test:
-    def test(item: Any) -> bool:
-        actual = read(item, field)
+def _value(body: Body, field: str) -> str | None:
+    name, _, key = field.partition(".")
+    value = body.get(json_name(name))
+    if key:
+        value = (value or {}).get(key)
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _comparison(field: str, operator: str, value: str) -> Test:
+    def test(body: Any) -> bool:
+        actual = _value(body, field)
         if operator == "!=":
             return actual != value
         if actual is None:

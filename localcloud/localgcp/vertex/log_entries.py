@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
 import grpc
-from google.api import monitored_resource_pb2
 from google.cloud.logging_v2 import types
 
 from localgcp.apis.client import Api
 from localgcp.apis.refusals import invalid_argument
 from localgcp.clients import log_filters
+from localgcp.clients.log_filters import LogFilter
 from localgcp.errors import ApiError, FilterError
 from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
@@ -38,27 +39,43 @@ _KNOWN: Final = (
     *(_BATCH_JOB, "labels.task_id", "resource.labels.location"),
     *("resource.labels.build_id", "timestamp", "insertId", "severity", "textPayload", "logName"),
 )
-#: Attributes of an entry, by field of a filter.
-_FIELDS: Final = {"insertId": "insert_id", "logName": "log_name", "textPayload": "text_payload"}
+#: Attributes of a line, by field of a filter.
+_FIELDS: Final = {
+    "insertId": "insert_id",
+    "logName": "log_name",
+    "textPayload": "text_payload",
+    "resource.type": "resource_type",
+}
 _PAGE: Final = 50
 _MAX_PAGE: Final = 1000
 
 
-@dataclass(slots=True)
-class _Line:
-    """A line of a job's log. Only lines in answers become a ``LogEntry``, which is slow."""
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line of a log. Only lines in answers become a ``LogEntry``, which is slow."""
 
     log_name: str
-    resource: monitored_resource_pb2.MonitoredResource
-    labels: dict[str, str]
-    text_payload: str
+    resource_type: str
+    resource_labels: Mapping[str, str]
     timestamp: datetime
     insert_id: str
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    text_payload: str = ""
+
+    def value(self, name: str) -> str:
+        """Return the value of a filter's field."""
+        if name.startswith("labels."):
+            return self.labels.get(name.removeprefix("labels."), "")
+        if name.startswith("resource.labels."):
+            return self.resource_labels.get(name.removeprefix("resource.labels."), "")
+        if name == "timestamp":
+            return self.timestamp.isoformat()
+        return getattr(self, _FIELDS[name]) if name in _FIELDS else "INFO"
 
     def message(self) -> types.LogEntry:
         return types.LogEntry(
             log_name=self.log_name,
-            resource=self.resource,
+            resource={"type": self.resource_type, "labels": self.resource_labels},
             labels=self.labels,
             text_payload=self.text_payload,
             timestamp=self.timestamp,
@@ -67,14 +84,19 @@ class _Line:
         )
 
 
-_Entry = types.LogEntry | _Line
+def lines_of(log: Path, first: LogLine, *, ended: bool) -> Iterator[LogLine]:
+    """Yield the lines of a log file.
+
+    ``first`` has the fields of all lines, the time of the job's creation, and the common part of
+    the ids.
+    """
+    for number, text, time in read_lines(log, first.timestamp, ended=ended):
+        id_ = f"{first.insert_id}-{number:09}"
+        yield replace(first, text_payload=text, timestamp=time, insert_id=id_)
 
 
-@dataclass(frozen=True)
-class _Query:
-    project: str
-    equal: dict[str, str]
-    test: Callable[[_Entry], bool]
+#: Function that yields the log lines of a project that have some values in a filter's fields.
+Lines = Callable[[str, Mapping[str, str]], Iterator[LogLine]]
 
 
 class TuningJobs(Protocol):
@@ -92,7 +114,7 @@ class TuningJobs(Protocol):
 class LogService:
     """``google.logging.v2.LoggingServiceV2``, with the methods that read the log of a job.
 
-    ``others`` maps resource types to functions that yield entries of a project by filter labels.
+    ``others`` maps resource types of other logs to their lines.
     """
 
     api: ClassVar = Api("google.cloud.logging_v2", "logging_service_v2")
@@ -102,50 +124,47 @@ class LogService:
         home: Home,
         store: Store,
         jobs: JobTable,
-        others: Mapping[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]
-        | None = None,
+        others: Mapping[str, Lines] | None = None,
         tuning: TuningJobs | None = None,
     ) -> None:
         self.home, self.store, self.jobs, self.others = home, store, jobs, dict(others or {})
         self.tuning = tuning
         #: The latest request with further pages, and its entries: a long log takes seconds to read.
-        self._next_pages: tuple[tuple[str, ...], list[_Entry]] = ((), [])
+        self._next_pages: tuple[tuple[str, ...], list[LogLine]] = ((), [])
 
-    def matching(
-        self, project: str, log_filter: log_filters.LogFilter, job_id: str
-    ) -> Iterator[types.LogEntry]:
-        """Yield entries of one job, of any type, that match a filter."""
+    def matching(self, project: str, log_filter: LogFilter, job_id: str) -> Iterator[LogLine]:
+        """Yield lines of one job, of any type, that match a filter."""
         if log_filter.equal.get(_JOB, job_id) == job_id:
             equal = {**log_filter.equal, _JOB: job_id}
-            query = _Query(project, equal, lambda entry: log_filter.test(_fields(entry)))
-            yield from map(_message, self._entries(query))
+            yield from self._lines(project, replace(log_filter, equal=equal))
 
     def list_log_entries(
         self, request: types.ListLogEntriesRequest
     ) -> types.ListLogEntriesResponse:
         """Return entries of one job. Raises ApiError for unsupported requests."""
-        query = self._query(request)
+        project, log_filter = self._query(request)
         if not 0 <= request.page_size <= _MAX_PAGE:
             raise invalid_argument(f"page_size must be 0 to {_MAX_PAGE}, got {request.page_size}.")
         if not re.fullmatch(r"[0-9]{0,9}", request.page_token):
             raise invalid_argument(f"Invalid page token: {request.page_token[:80]!r}.")
         if request.order_by not in ("", "timestamp asc", "timestamp desc"):
             raise invalid_argument(f"order_by: {request.order_by!r} is not supported.")
-        listing = (query.project, request.filter, request.order_by)
+        listing = (project, request.filter, request.order_by)
         key, entries = self._next_pages
         begin = int(request.page_token or 0)
         if not begin or key != listing:
-            entries = sorted(self._entries(query), key=lambda e: (e.timestamp, e.insert_id))
+            lines = self._lines(project, log_filter)
+            entries = sorted(lines, key=attrgetter("timestamp", "insert_id"))
             if request.order_by == "timestamp desc":
                 entries.reverse()
         end = begin + (request.page_size or _PAGE)
         self._next_pages = (listing, entries) if end < len(entries) else ((), [])
         return types.ListLogEntriesResponse(
-            entries=[_message(entry) for entry in entries[begin:end]],
+            entries=[line.message() for line in entries[begin:end]],
             next_page_token=str(end) if end < len(entries) else "",
         )
 
-    def _query(self, request: types.ListLogEntriesRequest) -> _Query:
+    def _query(self, request: types.ListLogEntriesRequest) -> tuple[str, LogFilter]:
         match = re.fullmatch(r"projects/([^/]+)", ",".join(request.resource_names))
         if not match:
             text = f"resource_names must be one project, got {request.resource_names}."
@@ -160,82 +179,60 @@ class LogService:
         if self._other(log_filter.equal) is None and _JOB not in log_filter.equal:
             problem = "the local cloud reads only the log of one job"
             raise invalid_argument(f'Unparseable filter: {problem}, {_JOB}="ID".')
-        return _Query(match[1], log_filter.equal, lambda entry: log_filter.test(_fields(entry)))
+        return match[1], log_filter
 
-    def _entries(self, query: _Query) -> Iterator[_Entry]:
-        if other := self._other(query.equal):
-            yield from filter(query.test, other(query.project, query.equal))
-            return
-        if query.equal.get("resource.type", "ml_job") != "ml_job":
-            return
-        id_ = query.equal.get(_JOB, "")
-        yield from self._of_job(query, id_, {"job_id": id_}, {})
-        for trial, job_id in self.tuning.trials(id_) if self.tuning else ():
-            yield from self._of_job(query, job_id, {"job_id": id_}, {_TRIAL: trial})
-        if job := self.jobs.get(id_) or (self.tuning.job(id_) if self.tuning else None):
-            yield from filter(query.test, self._of_service(query, job))
+    def _lines(self, project: str, log_filter: LogFilter) -> Iterator[LogLine]:
+        equal = log_filter.equal
+        lines = self._other(equal) or self._of_job
+        yield from (line for line in lines(project, equal) if log_filter.test(line.value))
 
-    def _of_service(self, query: _Query, job: JobRecord) -> Iterator[types.LogEntry]:
-        """Yield the service's own entry about a failed job (observed at Google, severity INFO)."""
-        is_wanted = query.equal.get("resource.labels.task_name", _SERVICE) == _SERVICE
-        of_project = query.project in (job.project, project_number(job.project))
-        if is_wanted and of_project and job.state is JobState.FAILED and job.end_time:
-            named = {"job_id": job.job_id, "project_id": job.project, "task_name": _SERVICE}
-            yield types.LogEntry(
-                log_name=f"projects/{job.project}/logs/ml.googleapis.com%2F{job.job_id}",
-                resource=monitored_resource_pb2.MonitoredResource(type="ml_job", labels=named),
-                text_payload="Job failed.",
-                timestamp=datetime.fromisoformat(job.end_time),
-                insert_id=f"{job.job_id}-{_SERVICE}-000000000",
-                severity="INFO",
-            )
-
-    def _other(
-        self, equal: Mapping[str, str]
-    ) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]] | None:
+    def _other(self, equal: Mapping[str, str]) -> Lines | None:
         kind = _BATCH if _BATCH_JOB in equal else ""
         return self.others.get(equal.get("resource.type", kind))
 
-    def _of_job(
-        self, query: _Query, job_id: str, resource: dict[str, str], labels: dict[str, str]
-    ) -> Iterator[_Line]:
-        job = self.jobs.get(job_id)
-        if job is None or query.project not in (job.project, project_number(job.project)):
+    def _of_job(self, project: str, equal: Mapping[str, str]) -> Iterator[LogLine]:
+        """Yield the lines of a job's replicas, of a tuning job's trials, and of the service."""
+        if equal.get("resource.type", "ml_job") != "ml_job":
             return
-        wanted = query.equal.get("resource.labels.task_name")
-        for file in sorted((self.home.jobs / job.job_id / "logs").glob("*.log")):
-            if wanted in (None, file.stem):
-                named = {**resource, "project_id": job.project, "task_name": file.stem}
-                made = monitored_resource_pb2.MonitoredResource(type="ml_job", labels=named)
-                yield from filter(query.test, _of_replica(job, file, made, labels))
+        id_, task = equal.get(_JOB, ""), equal.get("resource.labels.task_name")
+        trials = self.tuning.trials(id_) if self.tuning else ()
+        runs = [(id_, {}), *((job_id, {_TRIAL: trial}) for trial, job_id in trials)]
+        for job_id, labels in runs:
+            job = self.jobs.get(job_id)
+            if job is None or project not in (job.project, project_number(job.project)):
+                continue
+            for file in sorted((self.home.jobs / job_id / "logs").glob("*.log")):
+                if task in (None, file.stem):
+                    yield from _of_replica(job, file, id_, labels)
+        job = self.jobs.get(id_) or (self.tuning.job(id_) if self.tuning else None)
+        if (
+            job
+            and task in (None, _SERVICE)
+            and project in (job.project, project_number(job.project))
+        ):
+            yield from _of_service(job)
 
 
-def _message(entry: _Entry) -> types.LogEntry:
-    return entry.message() if isinstance(entry, _Line) else entry
+def _of_service(job: JobRecord) -> Iterator[LogLine]:
+    """Yield the service's own entry about a failed job (observed at Google, severity INFO)."""
+    if job.state is JobState.FAILED and job.end_time:
+        yield LogLine(
+            f"projects/{job.project}/logs/ml.googleapis.com%2F{job.job_id}",
+            "ml_job",
+            {"job_id": job.job_id, "project_id": job.project, "task_name": _SERVICE},
+            datetime.fromisoformat(job.end_time),
+            f"{job.job_id}-{_SERVICE}-000000000",
+            text_payload="Job failed.",
+        )
 
 
-def _fields(entry: _Entry) -> Callable[[str], str]:
-    def read(name: str) -> str:
-        if name.startswith("labels."):
-            return entry.labels.get(name.removeprefix("labels."), "")
-        if name.startswith("resource.labels."):
-            return entry.resource.labels.get(name.removeprefix("resource.labels."), "")
-        if name == "timestamp":
-            return entry.timestamp.isoformat()  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
-        if name == "resource.type":
-            return entry.resource.type
-        return getattr(entry, _FIELDS[name]) if name in _FIELDS else "INFO"
-
-    return read
-
-
-def _of_replica(
-    job: JobRecord,
-    file: Path,
-    resource: monitored_resource_pb2.MonitoredResource,
-    labels: dict[str, str],
-) -> Iterator[_Line]:
-    created, ended = datetime.fromisoformat(job.create_time), job.state.terminal
-    name, id_ = f"projects/{job.project}/logs/{file.stem}", f"{job.job_id}-{file.stem}"
-    for number, text, time in read_lines(file, created, ended=ended):
-        yield _Line(name, resource, labels, text, time, f"{id_}-{number:09}")
+def _of_replica(job: JobRecord, file: Path, id_: str, labels: dict[str, str]) -> Iterator[LogLine]:
+    first = LogLine(
+        f"projects/{job.project}/logs/{file.stem}",
+        "ml_job",
+        {"job_id": id_, "project_id": job.project, "task_name": file.stem},
+        datetime.fromisoformat(job.create_time),
+        f"{job.job_id}-{file.stem}",
+        labels,
+    )
+    yield from lines_of(file, first, ended=job.state.terminal)

@@ -7,8 +7,6 @@ whether the service refuses such jobs; here they are FAILED.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
 from typing import Final
 
 from localgcp.errors import RpcCode, StartRefusedError
@@ -44,8 +42,6 @@ _UNUSABLE: Final = (Block("100.64.0.0/10"), Block("240.0.0.0/4"))
 _UNIT_PREFIX: Final = 22
 _NODES_OF_A_UNIT: Final = 8
 
-Errors = Iterator[tuple[RpcCode, str]]
-
 
 def network_of(store: Store, job: JobRecord) -> str | None:
     """Return the path of the job's peered network (``projects/ID/…``), or None."""
@@ -79,27 +75,27 @@ def _holding(store: Store) -> list[JobRecord]:
 
 def admit(store: Store, job: JobRecord) -> None:
     """Raise StartRefusedError if the job cannot use its network or its network attachment."""
-    for code, text in chain(_network_errors(store, job), _interface_errors(store, job)):
-        raise StartRefusedError(code, text)
+    _check_network(store, job)
+    _check_interface(store, job)
 
 
-def _network_errors(store: Store, job: JobRecord) -> Errors:
+def _check_network(store: Store, job: JobRecord) -> None:
     network = network_of(store, job)
     if network is None:
         return
     name = job.spec["network"]
     if store.get(NETWORK, network) is None:
-        yield RpcCode.NOT_FOUND, f"The network {name} does not exist."
-    yield from _host_errors(store, job, network)
+        raise StartRefusedError(RpcCode.NOT_FOUND, f"The network {name} does not exist.")
+    _check_host(store, job, network)
     connections = in_network(store, CONNECTION, network)
     if not connections:
         problem = f"the network {name} is not peered with servicenetworking.googleapis.com"
-        hint = "Set up private services access for the network."
-        yield RpcCode.FAILED_PRECONDITION, f"NETWORK_NOT_PEERED: {problem}. {hint}"
+        text = f"NETWORK_NOT_PEERED: {problem}. Set up private services access for the network."
+        raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
     has = [name for c in connections for name in c.outputs["reservedPeeringRanges"]]
     ranges = job.spec.get("reservedIpRanges") or has
     if missing := [range_ for range_ in ranges if range_ not in has]:
-        yield (
+        raise StartRefusedError(
             RpcCode.FAILED_PRECONDITION,
             f"The reserved IP ranges {', '.join(missing)} are not allocated to the private "
             f"connection of {name}, which has: {', '.join(has)}.",
@@ -108,16 +104,16 @@ def _network_errors(store: Store, job: JobRecord) -> Errors:
         if range_.block.overlaps(RESERVED):
             reserved = f"{RESERVED}, which is reserved for Vertex AI Training"
             text = f"{range_.block} ({range_.owner}) overlaps {reserved}."
-            yield RpcCode.FAILED_PRECONDITION, text
-    yield from _room_errors(store, job, network, ranges)
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+    _check_room(store, job, network, ranges)
 
 
-def _host_errors(store: Store, job: JobRecord, network: str) -> Errors:
+def _check_host(store: Store, job: JobRecord, network: str) -> None:
     host = resource_paths.project_of(network)
     if host == job.project:
         return
     if not attached(store, host, job.project):
-        yield (
+        raise StartRefusedError(
             RpcCode.FAILED_PRECONDITION,
             f"Project {job.project} is not a service project of the Shared VPC host {host}, whose "
             f"network {job.spec['network']} the job names.",
@@ -125,14 +121,14 @@ def _host_errors(store: Store, job: JobRecord, network: str) -> Errors:
     agent = agents.service_agent(job.project)
     subnetworks = [subnetwork.id for subnetwork in in_network(store, SUBNETWORK, network)]
     if not agents.has_role(store, agent, agents.NETWORK_USER, f"projects/{host}", *subnetworks):
-        yield (
+        raise StartRefusedError(
             RpcCode.PERMISSION_DENIED,
             f"{agent} does not have compute.subnetworks.use in the host project {host}. Grant "
             f"roles/compute.networkUser to this service agent in {host}.",
         )
 
 
-def _room_errors(store: Store, job: JobRecord, network: str, ranges: list[str]) -> Errors:
+def _check_room(store: Store, job: JobRecord, network: str, ranges: list[str]) -> None:
     allocated = [(name, find_peering_range(store, network, name)) for name in ranges]
     addresses = [(name, peering_block(address)) for name, address in allocated if address]
     blocks = {name: block for name, block in addresses if block}
@@ -147,7 +143,7 @@ def _room_errors(store: Store, job: JobRecord, network: str, ranges: list[str]) 
     )
     if used + own > total - own:
         named = ", ".join(f"{name} ({block})" for name, block in blocks.items())
-        yield (
+        raise StartRefusedError(
             RpcCode.RESOURCE_EXHAUSTED,
             f"RANGES_EXHAUSTED: {named or 'no range'} has no free block for a job of {_nodes(job)} "
             f"nodes. Add a range to the private connection of {job.spec['network']}, or wait until "
@@ -175,41 +171,40 @@ def _before(other: JobRecord, job: JobRecord) -> bool:
     return age or other.state in (JobState.RUNNING, JobState.CANCELLING)
 
 
-def _interface_errors(store: Store, job: JobRecord) -> Errors:
+def _check_interface(store: Store, job: JobRecord) -> None:
     path, agent = attachment_of(store, job), agents.service_agent(job.project)
     if path is None:
         return
     attachment = store.get(ATTACHMENT, path)
     if attachment is None:
         text = f"The network attachment {path} does not exist or is not visible."
-        yield RpcCode.NOT_FOUND, text
-        return
+        raise StartRefusedError(RpcCode.NOT_FOUND, text)
     # The documentation names the agent of the attachment's project; the job's agent suffices, too.
     place, own = f"projects/{attachment.project}", agents.service_agent(attachment.project)
     if not any(agents.has_role(store, e, agents.NETWORK_ADMIN, place) for e in (own, agent)):
-        yield (
+        raise StartRefusedError(
             RpcCode.PERMISSION_DENIED,
             f"{agent} does not have compute.networkAttachments.get and .update on "
             f"{attachment.id}. Grant roles/compute.networkAdmin to this service agent in project "
             f"{attachment.project}.",
         )
     for subnet in subnetworks_of(store, attachment):
-        yield from _subnetwork_errors(store, agent, attachment, subnet)
+        _check_subnetwork(store, agent, attachment, subnet)
     for peering in job.spec["pscInterfaceConfig"].get("dnsPeeringConfigs", []):
-        yield from _dns_errors(store, job, peering)
+        _check_dns(store, job, peering)
 
 
-def _subnetwork_errors(store: Store, agent: str, attachment: StoredResource, subnet: str) -> Errors:
+def _check_subnetwork(store: Store, agent: str, attachment: StoredResource, subnet: str) -> None:
     resource = store.get(SUBNETWORK, subnet)
     cidr = resource.outputs.get("ipCidrRange") if resource else None
     for range_ in _UNUSABLE:
         if cidr and Block(cidr).overlaps(range_):
             text = f"The subnetwork {subnet} has {cidr}; {range_} cannot be used by an interface."
-            yield RpcCode.FAILED_PRECONDITION, text
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
     host = resource_paths.project_of(subnet)
     is_user = agents.has_role(store, agent, agents.NETWORK_USER, f"projects/{host}", subnet)
     if host != attachment.project and not is_user:
-        yield (
+        raise StartRefusedError(
             RpcCode.PERMISSION_DENIED,
             f"{agent} does not have compute.subnetworks.use on {subnet}. Grant "
             f"roles/compute.networkUser to this service agent in the Shared VPC host project "
@@ -217,15 +212,15 @@ def _subnetwork_errors(store: Store, agent: str, attachment: StoredResource, sub
         )
 
 
-def _dns_errors(store: Store, job: JobRecord, peering: dict[str, str]) -> Errors:
+def _check_dns(store: Store, job: JobRecord, peering: dict[str, str]) -> None:
     target, agent = peering["targetProject"], agents.service_agent(job.project)
     network = f"projects/{target}/global/networks/{peering['targetNetwork']}"
     if store.get(NETWORK, network) is None:
         use = f"of the DNS peering for {peering['domain']}"
-        yield RpcCode.NOT_FOUND, f"The network {network} {use} does not exist."
+        raise StartRefusedError(RpcCode.NOT_FOUND, f"The network {network} {use} does not exist.")
     for project in dict.fromkeys((job.project, target)):
         if not agents.has_role(store, agent, agents.DNS_PEER, f"projects/{project}"):
-            yield (
+            raise StartRefusedError(
                 RpcCode.PERMISSION_DENIED,
                 f"{agent} does not have dns.networks.targetWithPeeringZone in project {project}. "
                 "Grant roles/dns.peer to this service agent in that project.",

@@ -14,10 +14,11 @@ from typing import Any, Final
 
 import grpc
 from google.longrunning import operations_pb2
-from google.protobuf import any_pb2
+from google.protobuf import any_pb2, empty_pb2
 from google.protobuf.message import Message
 from google.rpc import status_pb2
 
+from localgcp.apis.messages import operation
 from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.inventory.store import connection
 from localgcp.system.processes import make_thread
@@ -48,6 +49,10 @@ class OperationTable:
         made.done = True
         self._write(made)
         return made
+
+    def deleted(self, target: str) -> Operation:
+        """Write a completed deletion of a resource."""
+        return self.finish(target, empty_pb2.Empty(), operation.DeleteOperationMetadata())
 
     def begin(
         self, target: str, method: str, request: Mapping[str, Any], metadata: Any

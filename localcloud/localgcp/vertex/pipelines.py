@@ -5,9 +5,7 @@ The task's inputs are a CustomJobSpec. Data sets and models to upload are refuse
 
 from __future__ import annotations
 
-import json
 import re
-import sqlite3
 from typing import Any, ClassVar, Final
 
 import grpc
@@ -18,8 +16,14 @@ from localgcp.apis.client import Api
 from localgcp.apis.messages import custom_job, pipeline_service, training_pipeline
 from localgcp.apis.refusals import invalid_argument, invalid_fields
 from localgcp.errors import ApiError
-from localgcp.inventory.store import connection
-from localgcp.vertex.collections import Body, Collection, ResourceReader, serves, to_body
+from localgcp.vertex.collections import (
+    Body,
+    Collection,
+    ResourceReader,
+    ResourceTable,
+    serves,
+    to_body,
+)
 from localgcp.vertex.records import JobRecord, JobState, JobTable, new_id, now
 from localgcp.vertex.service import JobService
 
@@ -38,43 +42,24 @@ _MISSING: Final = {
 PIPELINES: Final = Collection(
     training_pipeline.TrainingPipeline, "training_pipeline", "trainingPipelines", pipeline_service
 )
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS training_pipelines (
-    pipeline_id TEXT PRIMARY KEY, number TEXT NOT NULL, region TEXT NOT NULL,
-    job_id TEXT NOT NULL, request TEXT NOT NULL, create_time TEXT NOT NULL
-) WITHOUT ROWID
-"""
 
 
-class PipelineTable:
-    """The table of pipelines. A pipeline's state is the state of its CustomJob."""
+class PipelineTable(ResourceTable):
+    """Reads and writes pipelines. A pipeline's state is the state of its CustomJob."""
 
     def __init__(self, jobs: JobTable) -> None:
+        super().__init__(jobs.path)
         self._jobs = jobs
 
     def get(self, name: str) -> Body | None:
-        pipelines = self.list(name.rpartition("/")[0])
-        return next((pipeline for pipeline in pipelines if pipeline["name"] == name), None)
+        body = super().get(name)
+        return body and self._with_progress(body)
 
     def list(self, parent: str) -> list[Body]:
-        """Return the pipelines of ``projects/NUMBER/locations/REGION/trainingPipelines``."""
-        _, number, _, region, _ = parent.split("/")
-        query = "SELECT * FROM training_pipelines WHERE number = ? AND region = ?"
-        with connection(self._jobs.path, _SCHEMA) as db:
-            rows = db.execute(query, (number, region)).fetchall()
-        return [self._body(parent, row) for row in rows]
+        return [self._with_progress(body) for body in super().list(parent)]
 
-    def put(self, name: str, job_id: str, sent: Body) -> None:
-        _, number, _, region, _, id_ = name.split("/")
-        request = {key: sent[key] for key in _KEPT if key in sent}
-        row = (id_, number, region, job_id, json.dumps(request), now())
-        with connection(self._jobs.path, _SCHEMA) as db:
-            db.execute("INSERT INTO training_pipelines VALUES (?, ?, ?, ?, ?, ?)", row)
-
-    def _body(self, parent: str, row: sqlite3.Row) -> Body:
-        name, time = f"{parent}/{row['pipeline_id']}", row["create_time"]
-        body = {**json.loads(row["request"]), "name": name, "createTime": time}
-        return body | _progress(self._jobs.get(row["job_id"]))
+    def _with_progress(self, body: Body) -> Body:
+        return body | _progress(self._jobs.get(body["jobId"]))
 
 
 @serves(PIPELINES)
@@ -89,21 +74,13 @@ class PipelineService(ResourceReader):
 
     def create(self, parent: str, sent: Any, _id: str, context: Any) -> Body:
         """Create the pipeline's CustomJob, then the pipeline. Raises ApiError."""
-        body, name = to_body(PIPELINES, sent), f"{self.place(parent, context)}/{PIPELINES.segment}"
-        job, name = self._jobs.create(parent, _job_of(body)), f"{name}/{new_id()}"
-        self._table.put(name, job["name"].rpartition("/")[2], body)
+        body, place = to_body(PIPELINES, sent), self.place(parent, context)
+        job = self._jobs.create(parent, _job_of(body))
+        name = f"{place}/{PIPELINES.segment}/{new_id()}"
+        kept = {key: body[key] for key in _KEPT if key in body}
+        id_ = job["name"].rpartition("/")[2]
+        self._table.put({**kept, "name": name, "createTime": now(), "jobId": id_})
         return self.find(name, context)
-
-    def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
-        if request.filter:
-            raise invalid_argument("filter: the local cloud cannot filter training pipelines.")
-        return super().page(request, context)
-
-    def cancel(self, name: str, context: Any) -> None:
-        """Cancel the pipeline's CustomJob; a second call has no effect."""
-        task = self.find(name, context).get("trainingTaskMetadata", {})
-        if job := task.get("backingCustomJob"):
-            self._jobs.cancel(job)
 
 
 def _job_of(sent: Body) -> custom_job.CustomJob:

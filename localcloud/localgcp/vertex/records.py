@@ -8,8 +8,7 @@ from __future__ import annotations
 import builtins
 import secrets
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -61,6 +60,10 @@ LIVE_STATES: Final = tuple(state for state in JobState if not state.terminal)
 class JobRecord:
     """One job. Times are RFC 3339 in UTC with microseconds, so they sort as text."""
 
+    #: Plural name of the jobs in resource names, and field with the specification.
+    segment: ClassVar = "customJobs"
+    spec_field: ClassVar = "jobSpec"
+
     job_id: str
     project: str
     number: str
@@ -100,11 +103,11 @@ class JobRecord:
 
     @property
     def name(self) -> str:
-        return f"projects/{self.number}/locations/{self.region}/customJobs/{self.job_id}"
+        return f"projects/{self.number}/locations/{self.region}/{self.segment}/{self.job_id}"
 
     @property
     def spec(self) -> dict[str, Any]:
-        return self.request.get("jobSpec", {})
+        return self.request.get(self.spec_field, {})
 
     @property
     def output_prefix(self) -> str | None:
@@ -120,6 +123,8 @@ class RecordTable(Generic[_R]):
     """A table of jobs; safe across threads and processes (a connection for each call)."""
 
     rows: ClassVar[Rows[Any]]
+    others: ClassVar = ""
+    """Statements that create other missing parts of the database."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -132,21 +137,14 @@ class RecordTable(Generic[_R]):
         with self._connect() as db:
             return next(iter(self.rows.select(db, "WHERE job_id = ?", job_id)), None)
 
-    def list(
-        self,
-        number: str | None = None,
-        region: str | None = None,
-        label: tuple[str, str] | None = None,
-    ) -> list[_R]:
-        """Return jobs with a label in a project and a region (None: all), newest first."""
-        key, value = label or (None, None)
+    def list(self, number: str | None = None, region: str | None = None) -> list[_R]:
+        """Return the jobs of a project and a region (None: all), newest first."""
         query = (
             "WHERE (?1 IS NULL OR number = ?1) AND (?2 IS NULL OR region = ?2)"
-            " AND (?3 IS NULL OR json_extract(labels, '$.\"' || ?3 || '\"') = ?4)"
             " ORDER BY create_time DESC, job_id DESC"
         )
         with self._connect() as db:
-            return self.rows.select(db, query, number, region, key, value)
+            return self.rows.select(db, query, number, region)
 
     def move(
         self,
@@ -182,21 +180,16 @@ class RecordTable(Generic[_R]):
         with self._connect() as db:
             return db.execute(query, (job_id,)).rowcount == 1
 
-    @contextmanager
-    def _connect(self) -> Iterator[sqlite3.Connection]:
-        with connection(self.path, self.rows.schema) as db:
-            db.execute("PRAGMA synchronous = NORMAL")
-            self._create(db)
-            yield db
-
-    def _create(self, db: sqlite3.Connection) -> None:
-        """Create missing parts of the table."""
+    def _connect(self) -> AbstractContextManager[sqlite3.Connection]:
+        schema = f"PRAGMA synchronous = NORMAL; {self.rows.schema} {self.others}"
+        return connection(self.path, schema)
 
 
 class JobTable(RecordTable[JobRecord]):
     """The table ``custom_jobs``, and the reservation machines of each job."""
 
     rows = Rows(JobRecord, "custom_jobs", "job_id")
+    others = _CLAIMS
 
     def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
         """Claim machines by reservation path, all or none; return False if too few are free.
@@ -224,11 +217,6 @@ class JobTable(RecordTable[JobRecord]):
         query = "JOIN reservation_claims USING (job_id) WHERE reservation = ? ORDER BY create_time"
         with self._connect() as db:
             return self.rows.select(db, query, reservation)
-
-    def _create(self, db: sqlite3.Connection) -> None:
-        query = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
-        if not db.execute(query).fetchone():
-            db.executescript(_CLAIMS)
 
 
 def _used(db: sqlite3.Connection, reservation: str) -> int:

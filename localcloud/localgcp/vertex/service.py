@@ -6,26 +6,20 @@ Cancellation is asynchronous.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from google.longrunning import operations_pb2
-from google.protobuf import empty_pb2
 
 from localgcp.apis.client import Api
 from localgcp.apis.messages import (
     custom_job,
     job_service,
-    operation,
     tensorboard,
     tensorboard_service,
 )
 from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
-from localgcp.errors import FilterError
 from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, project_number
 from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
@@ -42,8 +36,9 @@ _OUTPUT_ONLY: Final = (
     *("name", "state", "createTime", "startTime", "endTime", "updateTime", "error"),
     *("webAccessUris", "satisfiesPzs", "satisfiesPzi", "trials"),
 )
-_DONE: Final = re.compile(r"(?:done[=:](true|false))?", re.IGNORECASE)
-_MAX_PAGE: Final = 100
+_FIELDS: Final = re.compile(
+    r"display_name|state|create_time|start_time|end_time|update_time|labels\.[\w-]+"
+)
 #: States in which a job can be cancelled.
 CANCELLABLE: Final = tuple(state for state in LIVE_STATES if state is not JobState.CANCELLING)
 _R = TypeVar("_R", bound=JobRecord)
@@ -111,31 +106,14 @@ class JobCollection(Generic[_R]):
             text = f"The {kind} is in state {job.state} and cannot be deleted; cancel it first."
             raise failed_precondition(f"{text} ({job.name})")
         self.table.delete(job.job_id)
-        metadata = operation.DeleteOperationMetadata()
-        return self.operations.finish(job.name, empty_pb2.Empty(), metadata)
+        return self.operations.deleted(job.name)
 
     def page(self, request: Any, _context: Any = None) -> tuple[list[Body], str]:
         """Return a page of jobs, newest first, and the next page's token. Raises ApiError."""
         project, region = resolve_parent(self.store, request.parent)
-        try:
-            test = filters.parse(request.filter)
-        except FilterError as error:
-            raise invalid_argument(str(error)) from error
-        if request.page_size < 0:
-            raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
-        text = f"{self.table.rows.table}:{project}/{region}?{request.filter}"
-        query = hashlib.sha256(text.encode()).hexdigest()[:16]
-        after = _read_token(request.page_token, query)
-        jobs = self.table.list(project_number(project), region, filters.label(request.filter))
-        jobs = [job for job in jobs if test(job)]
-        if after is not None:
-            jobs = [job for job in jobs if (job.create_time, job.job_id) < after]
-        size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
-        token = ""
-        if len(jobs) > size:
-            content = json.dumps([query, jobs[size - 1].create_time, jobs[size - 1].job_id])
-            token = base64.urlsafe_b64encode(content.encode()).decode()
-        return [message_body(job) for job in jobs[:size]], token
+        jobs = self.table.list(project_number(project), region)
+        scope = f"{self.table.rows.table}:{project}/{region}"
+        return filters.newest_page([message_body(job) for job in jobs], _FIELDS, request, scope)
 
 
 @serves(CUSTOM_JOBS)
@@ -170,21 +148,15 @@ class JobService(JobCollection[JobRecord]):
     def list_operations(
         self, request: operations_pb2.ListOperationsRequest
     ) -> operations_pb2.ListOperationsResponse:
-        """Return the operations on a resource or in a location, filtered by ``done``."""
+        """Return the operations on a resource or in a location."""
         match = NAME.fullmatch(request.name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {request.name!r}.")
         project, region = resolve_parent(self.store, match[1])
-        done = _DONE.fullmatch(request.filter)
-        if done is None:
-            text = f"Invalid filter: {request.filter!r}; expected a filter such as done=false."
-            raise invalid_argument(text)
+        if request.filter:
+            raise invalid_argument("filter: the local cloud cannot filter operations.")
         target = f"projects/{project_number(project)}/locations/{region}{match[2]}"
-        operations = self.operations.list(target)
-        if done[1]:
-            is_done = done[1].lower() == "true"
-            operations = [stored for stored in operations if stored.done is is_done]
-        return operations_pb2.ListOperationsResponse(operations=operations)
+        return operations_pb2.ListOperationsResponse(operations=self.operations.list(target))
 
 
 def message_body(record: JobRecord) -> dict[str, Any]:
@@ -201,19 +173,6 @@ def message_body(record: JobRecord) -> dict[str, Any]:
     if record.error_code is not None:
         body["error"] = {"code": record.error_code, "message": record.error_message or ""}
     return body
-
-
-def _read_token(token: str, query: str) -> tuple[str, str] | None:
-    if not token:
-        return None
-    try:
-        made_for, create_time, job_id = json.loads(base64.urlsafe_b64decode(token))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise invalid_argument(f"Invalid page token: {token[:80]!r}.") from error
-    if made_for != query:
-        text = "The page token belongs to another request: parent and filter must be equal."
-        raise invalid_argument(text)
-    return create_time, job_id
 
 
 INSTANCES: Final = Collection(

@@ -25,7 +25,6 @@ from localgcp.containers.host import ContainerHost
 from localgcp.faults.calls import CallFaults
 from localgcp.faults.table import FaultTable
 from localgcp.inventory.store import SERVICE
-from localgcp.reads.serving import Reads
 from localgcp.runner.programs import CloudHost
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService
@@ -116,7 +115,7 @@ def make_jobs(make_cloud: Callable[..., Cloud]) -> Iterator[Callable[..., Jobs]]
         address = f"127.0.0.1:{cloud.port}"
         containers, url = ContainerHost(cloud.home, 0), f"http://{address}/"
         machine = CloudHost(cloud.home, cloud.store, containers, cloud.storage.url, url)
-        batch = Batch(machine, faults, Reads(cloud.store, faults, threading.Event()).answer)
+        batch = Batch(machine, faults)
         service = JobService(cloud.store, cloud.jobs, cloud.scheduler)
         logs = LogService(cloud.home, cloud.store, cloud.jobs, batch.entries())
         hooks = [CallFaults(faults, cloud.jobs, threading.Event())]

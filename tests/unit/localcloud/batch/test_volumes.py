@@ -48,7 +48,7 @@ def estate(home: Home) -> Estate:
 
 def test_a_runnable_finds_volumes_where_it_mounts_them(estate: Estate) -> None:
     volumes = estate.volumes(GCS, DISK)
-    root = volumes.root
+    root = volumes.folder
     data, sub = root / "data", root / "data/sub"
     on_machine = {"/gcs/data": data, "/mnt/disk": sub}
     assert volumes.of(None) == volumes.of({}) == on_machine
@@ -73,8 +73,8 @@ def test_a_runnable_finds_volumes_where_it_mounts_them(estate: Estate) -> None:
 def test_a_link_out_of_a_volume_is_left_out(estate: Estate, tmp_path: Path) -> None:
     volumes = estate.volumes(DISK)
     volumes.prepare()
-    inside, outside = volumes.root / "data/sub/in", volumes.root / "data/sub/out"
-    inside.symlink_to(volumes.root / "data")
+    inside, outside = volumes.folder / "data/sub/in", volumes.folder / "data/sub/out"
+    inside.symlink_to(volumes.folder / "data")
     outside.symlink_to(tmp_path)
     named = volumes.of({"volumes": ["/mnt/disk/in:/in", "/mnt/disk/out:/out"]})
     assert named == {"/in": inside}
@@ -85,8 +85,8 @@ def test_a_container_has_an_empty_folder_at_gcs_if_it_mounts_nothing_there(
 ) -> None:
     volumes = estate.volumes(GCS, DISK)
     empty = tmp_path / "empty"
-    assert volumes.gcs({"/gcs/data": volumes.root / "data"}, empty) == volumes.root
+    assert volumes.gcs({"/gcs/data": volumes.folder / "data"}, empty) == volumes.folder
     assert not empty.exists()
-    for at in ({"/gcs/other": volumes.root / "data"}, {"/mnt/disk": volumes.root / "data/sub"}):
+    for at in ({"/gcs/other": volumes.folder / "data"}, {"/mnt/disk": volumes.folder / "data/sub"}):
         assert volumes.gcs(at, empty) == empty
     assert empty.is_dir()

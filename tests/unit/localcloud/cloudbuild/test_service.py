@@ -15,7 +15,7 @@ from google.cloud.devtools import cloudbuild_v1
 from google.cloud.logging_v2 import types
 
 from localgcp.cloudbuild import runner
-from localgcp.cloudbuild.records import Build, BuildTable, Status, entries_of
+from localgcp.cloudbuild.records import Build, BuildTable, Status
 from localgcp.cloudbuild.runner import BuildAccess, engine_request
 from localgcp.cloudbuild.service import CloudBuild
 from localgcp.errors import UnsupportedBuildError
@@ -263,7 +263,8 @@ def stored_build(id_: str = "a1", status: Status = Status.QUEUED, **given: Any) 
 
 
 def read(table: BuildTable, project: str = "local-a", id_: str = "a1") -> list[types.LogEntry]:
-    return list(entries_of(table)(project, {"resource.labels.build_id": id_}))
+    lines = table.lines(project, {"resource.labels.build_id": id_})
+    return [line.message() for line in lines]
 
 
 def entry(number: int, text: str) -> types.LogEntry:
@@ -299,4 +300,4 @@ def test_lines_of_a_log_are_entries(
     table.log("a1").write_bytes(text.encode(errors="surrogateescape"))
     assert read(table) == [entry(number, line) for number, line in enumerate(lines)]
     assert read(table, "local-b") == read(table, id_="b2") == []
-    assert list(entries_of(table)("local-a", {})) == []
+    assert list(table.lines("local-a", {})) == []

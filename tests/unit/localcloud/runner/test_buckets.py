@@ -15,7 +15,7 @@ from google.cloud import aiplatform_v1 as vertex
 from localgcp.containers.host import ContainerHost
 from localgcp.home import Home
 from localgcp.inventory.store import Store
-from localgcp.runner.gang import hosts
+from localgcp.runner import hosts
 from localgcp.runner.gcsfuse import Mount
 from localgcp.runner.programs import CloudHost
 from localgcp.vertex.admission import Access

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from localgcp.runner import environment
-from localgcp.runner.environment import Placement
 
 SPEC = {
     "workerPoolSpecs": [
@@ -19,7 +18,9 @@ def variables(**spec: object) -> dict[str, str]:
         job_id="42",
         project_number="123456789012",
         spec={**SPEC, **spec},
-        placement=Placement(0, 0, {"workerpool0": ["localhost:2222"]}),
+        pool=0,
+        index=0,
+        cluster={"workerpool0": ["localhost:2222"]},
     )
 
 

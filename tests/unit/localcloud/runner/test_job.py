@@ -11,8 +11,7 @@ from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
-from localgcp.runner import buckets
-from localgcp.runner.gang import hosts
+from localgcp.runner import buckets, hosts
 from tests.unit.localcloud.conftest import TRAINER, Cloud, command_job, wait_until
 
 JobState = vertex.JobState

@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.errors import CommandNotFoundError, RpcCode, StartRefusedError
-from localgcp.runner.environment import Placement
-from localgcp.runner.gang import host_launcher
+from localgcp.runner import host_launcher
 from localgcp.system.processes import succeeds
 
 #: Port of every entry of CLUSTER_SPEC and TF_CONFIG (doc:training/distributed-training).
@@ -98,12 +97,12 @@ def check_memory(count: int, free_bytes: int) -> None:
         )
 
 
-def placements(members: Sequence[Replica], hosts: Mapping[str, str]) -> dict[str, Placement]:
-    """Return the placement of each replica by name; ``hosts`` maps names to ``HOST:PORT``."""
+def cluster_of(members: Sequence[Replica], hosts: Mapping[str, Host]) -> dict[str, list[str]]:
+    """Return ``HOST:PORT`` of each replica by pool; ``hosts`` maps names of replicas to hosts."""
     cluster: dict[str, list[str]] = {}
     for replica in members:
-        cluster.setdefault(f"workerpool{replica.pool}", []).append(hosts[replica.name])
-    return {r.name: Placement(r.pool, r.index, cluster) for r in members}
+        cluster.setdefault(f"workerpool{replica.pool}", []).append(hosts[replica.name].entry)
+    return cluster
 
 
 def _refused(text: str) -> StartRefusedError:

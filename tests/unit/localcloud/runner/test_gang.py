@@ -11,7 +11,7 @@ from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
-from localgcp.runner.gang.running import End, LifeCycle
+from localgcp.runner.gang import End, LifeCycle
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 
 JobState = vertex.JobState

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 if not __package__:  # This file runs as a script.
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from localgcp.system import namespaces
 from localgcp.system.namespaces import call, mount

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from localgcp.errors import StartRefusedError
-from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import Replica
+from localgcp.runner import hosts
+from localgcp.runner.hosts import Replica
 
 MEMBERS = [Replica(0, 0, {}), Replica(1, 0, {}), Replica(1, 1, {})]
 NAMES = ["workerpool0-0", "workerpool1-0", "workerpool1-1"]

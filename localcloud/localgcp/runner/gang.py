@@ -15,12 +15,13 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from localgcp.errors import CommandNotFoundError, JobCancelledError
+from localgcp.faults.table import JobFaults
 from localgcp.runner import replica
 from localgcp.runner.environment import Folders
-from localgcp.runner.programs import Launch
+from localgcp.runner.replica import Launch
 from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder
 from localgcp.vertex.job_logs import JobLog
@@ -29,17 +30,10 @@ WORKER_RESTARTS: Final = 5
 JOB_RETRIES: Final = 3
 PREEMPTIONS: Final = 6
 
+#: Exit codes after SIGABRT and SIGSEGV.
 _TRANSIENT: Final = frozenset({6, 134, 11, 139})
 #: Exit codes after SIGKILL and SIGTERM (128 + N), which code does not return by mistake.
 _KILLED: Final = frozenset({137, 143})
-
-
-class Grade(Enum):
-    """Kinds of failures of a replica, by exit code."""
-
-    PERMANENT = "permanent"
-    TRANSIENT = "transient"
-    KILLED = "killed"
 
 
 class Action(Enum):
@@ -74,13 +68,6 @@ class Decision:
     """Log line about the cause, and its number and limit."""
     stockout: bool = False
     """True if the job fails because no machines are left."""
-
-
-def grade(code: int) -> Grade:
-    """Return the kind of failure of an exit code other than 0."""
-    if code in _TRANSIENT:
-        return Grade.TRANSIENT
-    return Grade.KILLED if code in _KILLED else Grade.PERMANENT
 
 
 @dataclass
@@ -135,8 +122,8 @@ class LifeCycle:
             return Decision(Action.SUCCEED)
         if not failed:
             return Decision(Action.CONTINUE)
-        killed = [end for end in failed if grade(end.code) is Grade.KILLED]
-        transient = [end for end in failed if grade(end.code) is Grade.TRANSIENT]
+        killed = [end for end in failed if end.code in _KILLED]
+        transient = [end for end in failed if end.code in _TRANSIENT]
         cause = (killed or transient or failed)[0]
         if self.disable_retries or not (killed or transient):
             return Decision(Action.FAIL, (cause,))
@@ -173,16 +160,6 @@ _TICK_SECONDS: Final = 2.0
 _SETTLE_SECONDS: Final = 1.0
 
 
-class GangJob(Protocol):
-    """The job whose replicas a gang runs (``localgcp.runner.job.JobRun``)."""
-
-    def began(self) -> bool: ...
-    def paused(self) -> None: ...
-    def preempted(self, ran_seconds: float) -> Sequence[str]: ...
-    def killed(self, name: str, ran_seconds: float) -> bool: ...
-    def tick(self) -> None: ...
-
-
 @dataclass(frozen=True)
 class Member:
     """One replica: its name, folders and log, and a function that prepares its process."""
@@ -191,8 +168,6 @@ class Member:
     folders: Folders
     log: JobLog
     launch: Callable[[], Launch]
-    account: str = ""
-    """Service account of the program; empty for Google's service agent."""
 
     def clear(self) -> None:
         """Delete the replica's files; only buckets persist across a restart."""
@@ -212,7 +187,15 @@ class Gang:
 
     members: Sequence[Member]
     life: LifeCycle
-    job: GangJob
+    faults: JobFaults
+    account: str
+    """Service account of the programs; empty for Google's service agent."""
+    began: Callable[[], bool]
+    """Called when all replicas can start; returns False if the job was cancelled."""
+    paused: Callable[[], object]
+    """Called before a retry of the whole job."""
+    tick: Callable[[], None]
+    """Called every other second and after each attempt."""
     notes: Path
     """Folder of process records, which the next server reads."""
     cancelled: threading.Event
@@ -230,15 +213,15 @@ class Gang:
             if decision.action in (Action.SUCCEED, Action.FAIL):
                 return decision
             if decision.action is Action.RETRY_JOB:
-                self.job.paused()
+                self.paused()
             for member in self.members:
                 member.clear()
 
     def _attempt(self) -> Decision:
         launches = [member.launch() for member in self.members]
-        if self.cancelled.is_set() or not self.job.began():
+        if self.cancelled.is_set() or not self.began():
             raise JobCancelledError
-        attempt = _Attempt(self.job, self.notes)
+        attempt = _Attempt(self)
         try:
             for member, launch in zip(self.members, launches, strict=True):
                 attempt.start(member, launch)
@@ -252,17 +235,18 @@ class Gang:
             for member in self.members:
                 member.log.stamp()
                 member.remove_root()
-            self.job.tick()
+            self.tick()
 
     def _watch(self, attempt: _Attempt) -> Decision:
         ticked = stamped = time.monotonic()
+        names = [member.name for member in self.members]
         while True:
             first = attempt.next_end(_POLL_SECONDS)
             if self.cancelled.is_set():
                 raise JobCancelledError
             if self._ran + attempt.ran_seconds > self.timeout_seconds:
                 return Decision(Action.FAIL)
-            if lost := self.job.preempted(attempt.ran_seconds):
+            if lost := self.faults.preempted(names, attempt.ran_seconds):
                 return self.life.preempt(lost)
             if first and (decision := self._decide(attempt, first)):
                 return decision
@@ -273,7 +257,7 @@ class Gang:
                     member.log.stamp()
             if now - ticked > _TICK_SECONDS:
                 ticked = now
-                self.job.tick()
+                self.tick()
 
     def _decide(self, attempt: _Attempt, first: End) -> Decision | None:
         ends = self._ends(attempt, first)
@@ -296,7 +280,7 @@ class Gang:
         until = time.monotonic() + _SETTLE_SECONDS
         while (
             len(self.members) > 1
-            and all(end.code and grade(end.code) is not Grade.KILLED for end in exits)
+            and all(end.code and end.code not in _KILLED for end in exits)
             and (left := until - time.monotonic()) > 0
         ):
             if end := attempt.next_end(left):
@@ -309,8 +293,7 @@ class Gang:
 
 @dataclass
 class _Attempt:
-    job: GangJob
-    notes: Path
+    gang: Gang
     _started: float = field(default_factory=time.monotonic)
     _stop: threading.Event = field(default_factory=threading.Event)
     _ends: SimpleQueue[End | BaseException] = field(
@@ -344,17 +327,13 @@ class _Attempt:
     def _wait(self, member: Member, launch: Launch) -> None:
         try:
             outcome = replica.run(
-                launch.argv,
-                env=launch.env,
-                umask=launch.umask,
-                terminate=launch.terminate,
+                launch,
                 cwd=member.folders.work,
                 log=member.log,
-                notes=self.notes,
+                notes=self.gang.notes,
                 cancelled=self._stop,
-                killed=partial(self.job.killed, member.name),
-                account=member.account,
-                descriptors=launch.descriptors,
+                killed=partial(self.gang.faults.killed, member.name),
+                account=self.gang.account,
             )
             if outcome.ending is replica.Ending.EXITED:
                 self._ends.put(End(member.name, outcome.code))

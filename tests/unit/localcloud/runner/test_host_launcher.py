@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.runner.gang import host_launcher
+from localgcp.runner import host_launcher
 
 NAMESPACE_OF_MOUNTS, OF_MOUNTS_AND_NAMES, OF_USERS = 0x20000, 0x4020000, 0x10000000
 BIND, BIND_ALL, BIND_READ_ONLY = 0x1000, 0x5000, 0x1021
