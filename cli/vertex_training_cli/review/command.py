@@ -264,7 +264,7 @@ def _load_the_rest() -> None:
     """Load the modules of a report while the engine runs, to save time."""
     from vertex_training_cli.review import formats
 
-    formats.page_template()
+    formats.template("comment.md.j2")
 
 
 @contextmanager
