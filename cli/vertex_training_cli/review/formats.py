@@ -210,7 +210,7 @@ def json_document(report: ReviewReport) -> dict[str, Any]:
     document = {
         "version": VERSION,
         "verdict": verdict(report),
-        "answers": {e.question: list(e.phrases) for e in answers(report, lambda text, _=0: text)},
+        "answers": answers(report, lambda text, _=0: text),
         "outcome": report.outcome.name.lower().replace("_", "-"),
         "exitCode": int(report.outcome),
         "complete": not is_partial(report),

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.costs import usd
@@ -163,40 +163,15 @@ def _unbuilt_images(report: ReviewReport) -> list[str]:
     return sorted({image_name(uri) for uri in used if uri.endswith(f"@{PLACEHOLDER}")})
 
 
-@dataclass(frozen=True, slots=True)
-class HeadlineAnswer:
-    """One topic of the summary, with phrases of escaped names and values."""
-
-    question: str
-    phrases: tuple[str, ...]
-    danger: Danger = "plain"
-
-    @property
-    def text(self) -> str:
-        """Return the first phrases, and the number of further phrases."""
-        return "; ".join(shortened(self.phrases, SHOWN))
-
-
-def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
-    """Return all twelve topics in order. In each topic, risks come last."""
-    phrases = _phrases(report, quote)
-    for kind, findings in report.risks.items():
-        if kind.question:
-            phrases[kind.question] += [kind.phrase(finding, quote) for finding in findings]
-    return [
-        HeadlineAnswer(topic, tuple(lines), DANGERS.get(topic, "opens"))
-        for topic, lines in phrases.items()
-    ]
-
-
-def _phrases(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
+def answers(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
+    """Return the phrases of all twelve topics in order. In each topic, risks come last."""
     gains = ((grants.short_member(grant), grants.right(grant, quote)) for grant in report.gained)
     repeated = _repeated_and_dropped(report, quote)
     replaced = [f"job {quote(job.name)}" for job in report.submitted if job.action == "replace"]
     replaced += [quote(change.name) for change in report.destroyed if change.replaced]
     readers = grants.people_first(report.access_gained)
     bound = "resources, protection, limits, policies, policy levels or the outcome change"
-    return {
+    phrases: dict[str, list[str]] = {
         Topic.RUNS: [*_runs(report, quote)],
         Topic.COSTS: [*_costs(report, quote)],
         Topic.RIGHTS: [f"{quote(member)}: {right}" for member, right in gains],
@@ -220,6 +195,10 @@ def _phrases(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
         Topic.UNSEEN: [*_unseen(report, quote)],
         Topic.BINDS: [f"{quote(report.digest[:12])}; an approval becomes void if {bound}"],
     }
+    for kind, findings in report.risks.items():
+        if kind.question:
+            phrases[kind.question] += [kind.phrase(finding, quote) for finding in findings]
+    return phrases
 
 
 def _repeated_and_dropped(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
@@ -340,9 +319,8 @@ def totals(report: ReviewReport) -> str:
     """Return the numbers of other resources that the plan creates, updates, …, as text."""
     counts = Counter(change.op for change in report.changes)
     for folder in report.folders:
-        for op, names in (("create", folder.added), ("replace", folder.changed)):
-            counts.update({op: len(names)} if names else {})
-        counts.update({"delete": len(folder.removed)} if folder.removed else {})
+        added, changed, removed = map(len, (folder.added, folder.changed, folder.removed))
+        counts += Counter(create=added, replace=changed, delete=removed)
     words = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
     words["forget"] = "removed from the stack only"
     order = [*words, *(op for op in sorted(counts) if op not in words)]
@@ -399,7 +377,7 @@ def commands(report: ReviewReport) -> list[str]:
 
 def without_row(report: ReviewReport, quote: Quote) -> str:
     """Return a sentence with the headings of all topics without phrases."""
-    heads = [HEADS[answer.question] for answer in answers(report, quote) if not answer.phrases]
+    heads = [HEADS[topic] for topic, phrases in answers(report, quote).items() if not phrases]
     partial = "Unknown, because the preview failed"
     words = partial if is_partial(report) else "No entries for"
     return f"{words}: {', '.join(heads)}." if heads else ""
@@ -410,30 +388,30 @@ def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
     counts = Counter(map(_word, report.created))
     created = ", ".join(counted(number, word) for word, number in counts.items())
     summary = [SummaryRow("Created", (created,))] if created else []
-    for answer in answers(report, quote):
-        if answer.question == Topic.RIGHTS:
-            for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
-                lines = _by_principal(
-                    (quote(grants.short_member(grant)), grants.right(grant, quote))
-                    for grant in report.gained
-                    if grant.member.startswith(_MACHINES) is of_machines
-                )
-                summary += [SummaryRow(head, shortened(lines, SHOWN), answer.danger)] * bool(lines)
-            if others := answer.phrases[len(report.gained) :]:
-                summary.append(SummaryRow("Other rights", shortened(others, SHOWN), answer.danger))
-        elif answer.question == Topic.READABLE and report.access_gained:
-            readers = grants.people_first(report.access_gained)
-            lines = _by_principal(
-                (quote(grants.short_member(reader)), grants.reach(reader, quote))
-                for reader in readers
-            )
-            lines += answer.phrases[len(readers) :]
-            summary.append(
-                SummaryRow(HEADS[Topic.READABLE], shortened(lines, SHOWN), answer.danger)
-            )
-        elif answer.phrases:
-            summary.append(SummaryRow(HEADS[answer.question], (answer.text,), answer.danger))
+    for topic, phrases in answers(report, quote).items():
+        for head, lines in _lines(report, topic, phrases, quote).items():
+            danger = DANGERS.get(topic, "opens")
+            summary += [SummaryRow(head, shortened(lines, SHOWN), danger)] if lines else []
     return summary
+
+
+def _lines(
+    report: ReviewReport, topic: str, phrases: list[str], quote: Quote
+) -> dict[str, list[str]]:
+    """Return the lines of a topic by heading. Grants have a line for each principal."""
+    if topic == Topic.RIGHTS:
+        machines = [grant for grant in report.gained if grant.member.startswith(_MACHINES)]
+        people = [grant for grant in report.gained if grant not in machines]
+        return {
+            PEOPLE: _by_principal(people, grants.right, quote),
+            MACHINES: _by_principal(machines, grants.right, quote),
+            "Other rights": phrases[len(report.gained) :],
+        }
+    if topic == Topic.READABLE and report.access_gained:
+        readers = grants.people_first(report.access_gained)
+        lines = _by_principal(readers, grants.reach, quote)
+        return {HEADS[topic]: [*lines, *phrases[len(readers) :]]}
+    return {HEADS[topic]: ["; ".join(shortened(phrases, SHOWN))] if phrases else []}
 
 
 def _word(type_: str) -> str:
@@ -443,8 +421,11 @@ def _word(type_: str) -> str:
     return resource_types.find(type_).word or ("API" if spaced == "service" else spaced)
 
 
-def _by_principal(pairs: Iterable[tuple[str, str]]) -> list[str]:
+def _by_principal(
+    rights: Iterable[Any], to_text: Callable[[Any, Quote], str], quote: Quote
+) -> list[str]:
     by_principal: dict[str, list[str]] = {}
-    for principal, what in pairs:
-        by_principal.setdefault(principal, []).append(what)
+    for right in rights:
+        principal = quote(grants.short_member(right))
+        by_principal.setdefault(principal, []).append(to_text(right, quote))
     return [f"{principal}: {', '.join(what)}" for principal, what in by_principal.items()]
