@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -134,7 +133,7 @@ def compare_(
     reader = MetricsReader(stack_jobs.ref.project, print_status)
     sides = [compared(stack_jobs.find(one), stack_jobs.ref.region, reader) for one in job]
     if format_ is Format.JSON:
-        print(json_document([asdict(side) for side in sides]))
+        print(json_document(sides))
         return
     heads, rows = comparison_table(sides)
     console().print(table(*heads, rows=[tuple(map(plain, row)) for row in rows]))
