@@ -379,8 +379,7 @@ def print_job(
     if view.is_tuning(job):
         heads, lines = view.trial_table(view.message(job))
         console().print()
-        names = (*map(str.upper, heads[:2]), *heads[2:])
-        console().print(table(*names, rows=lines))
+        console().print(table(*heads, rows=lines))
 
 
 def _accelerator_use(job: AnyJob, ref: StackRef) -> dict[str, Any]:

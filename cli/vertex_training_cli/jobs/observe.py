@@ -14,7 +14,7 @@ from vertex_training.catalog import costs
 from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training.customjob.google import intent_store, logs
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name, kind_of_submission
-from vertex_training.customjob.protocol.ports import RECORD_DELETED
+from vertex_training.customjob.protocol.ports import RECORD_DELETED, RUNG_LABEL
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training.schedules.deployed import DeployedSchedule
 from vertex_training.schedules.provider import connect
@@ -31,7 +31,7 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import as_mapping, redact
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.objects import CheckpointLook
-from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.jobs.service import Jobs, labels_of
 from vertex_training_cli.process import run_within
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND
 
 def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) -> JobObservation:
     job = jobs.get_if_exists(name)
-    if job is not None and view.has_ended(job) and view.rung(job):
+    if job is not None and view.has_ended(job) and RUNG_LABEL in labels_of(job):
         job = jobs.find(view.title(job))  # A later rung may be missing from the state.
     if job is None:
         return JobObservation(RECORD_DELETED)
