@@ -100,7 +100,8 @@ def _content(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -
 
 def _mermaid(drawn: Graph) -> str:
     lines = ["```mermaid", "flowchart LR"]
-    ids = {node: f"n{number}" for number, node in enumerate(drawn.nodes)}
+    nodes = dict.fromkeys(node for edge in drawn.edges for node in (edge.one, edge.other))
+    ids = {node: f"n{number}" for number, node in enumerate(nodes)}
     for node, id_ in ids.items():
         before, after = SHAPES.get(node.kind, ('["', '"]'))
         lines.append(f"  {id_}{before}{label(node.text)}{after}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any, Final, Literal, TypeVar
@@ -196,31 +196,14 @@ class Edge:
         """Return True if the subject is all users."""
         return self.one.kind == EVERYBODY
 
-    @property
-    def sentence(self) -> str:
-        """Return both nodes with the verb between them."""
-        return f"{self.one.text} {self.verb} {self.other.text}"
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes in order of appearance, and their edges."""
+    """Relations between the members and resources of a stack."""
 
-    nodes: dict[Node, None] = field(default_factory=dict)
-    edges: list[Edge] = field(default_factory=list)
-    left: int = 0
-    endpoints_left: int = 0
-
-    @property
-    def undrawn(self) -> str:
-        """Return the numbers of omitted grants and endpoints; empty if nothing is omitted."""
-        counted = ((self.left, "grants"), (self.endpoints_left, "endpoints"))
-        return " and ".join(f"{count} more {what}" for count, what in counted if count)
-
-    def add(self, one: Node, other: Node, verb: str, *, new: bool) -> None:
-        """Add an edge and its nodes."""
-        self.nodes |= {one: None, other: None}
-        self.edges.append(Edge(one, other, verb, new))
+    edges: tuple[Edge, ...]
+    undrawn: str
+    """Numbers of omitted grants and endpoints; empty if nothing is omitted."""
 
 
 Part = Paragraph | Verbatim | Listing | Table | Differences | Fold | Graph
