@@ -52,11 +52,6 @@ class PreparedRun:
     uploads: Mapping[str, bytes]
     """Content of the packages to upload, by their gs:// URIs."""
 
-    @property
-    def costs_at_most(self) -> str:
-        """Return the maximum cost as text."""
-        return str(self.request.cost)
-
 
 def prepare(
     stack: Stack, jobs: Jobs, wanted: str, words: Sequence[str], name: str = ""
