@@ -45,6 +45,9 @@ JobArgument = Annotated[
         metavar="JOB", help="Job: name in the stack (newest run), id, or resource name."
     ),
 ]
+JobsArgument = Annotated[
+    list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
+]
 
 
 class AwaitedState(StrEnum):
@@ -116,9 +119,7 @@ def show_(
 
 
 def compare_(
-    job: Annotated[
-        list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
-    ],
+    job: JobsArgument,
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
@@ -207,9 +208,7 @@ def artifacts(
 
 
 def wait(
-    job: Annotated[
-        list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
-    ],
+    job: JobsArgument,
     stack: SelectedStack = None,
     goal: Annotated[
         AwaitedState,
@@ -235,9 +234,7 @@ def wait(
 
 
 def cancel(
-    job: Annotated[
-        list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
-    ],
+    job: JobsArgument,
     stack: SelectedStack = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")] = False,
 ) -> None:
@@ -301,12 +298,11 @@ def print_jobs(
     reader: MetricsReader | None = None,
 ) -> None:
     """Print the newest ``limit`` jobs; with ``reader``, also their metrics."""
-    now = datetime.now(UTC)
-    measured = reader.of_all(jobs[:limit]) if reader else {}
+    now, listed = datetime.now(UTC), jobs[:limit]
+    measured = reader.of_all(listed) if reader else {}
     if as_json:
-        entries = [view.list_entry(job, now) for job in jobs[:limit]]
-        for job, entry in zip(jobs, entries, strict=False):
-            entry |= _local_facts(job, ref)
+        entries = [view.list_entry(job, now) | _local_facts(job, ref) for job in listed]
+        for job, entry in zip(listed, entries, strict=True):
             entry |= {"metrics": measured[job.name]} if reader else {}
         print(json_document(entries))
         return
@@ -314,31 +310,25 @@ def print_jobs(
         log(f"no matching jobs{declared_elsewhere(ref, 'jobs', 'vt jobs list')}")
         return
     runs = view.run_texts(jobs)
-    marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
+    marks = {job.name for job in listed if substitutes_of(job, ref)}
     names = [*dict.fromkeys(name for metrics in measured.values() for name in metrics)]
     names = names[:MOST_METRICS]
-    cells: list[tuple[AnyJob, dict[str, str]]] = []
-    for job in jobs[:limit]:
-        row = view.row(job, now) | {"run": runs[job.name]}
+    several = len({view.stack(job) for job in listed}) > 1
+    cells = [view.row(job, now) for job in listed]
+    for job, row in zip(listed, cells, strict=True):
+        row |= {"run": runs[job.name], "stack": view.stack(job) if several else ""}
         row["job"] += " (tuning)" if view.is_tuning(job) else ""
         row["state"] += MARK if job.name in marks else ""
-        cells.append((job, row))
-    if len({view.stack(job) for job, _ in cells}) > 1:
-        cells = [(job, {**row, "stack": view.stack(job)}) for job, row in cells]
-    used = [
-        key
-        for key in view.COLUMNS
-        if key not in view.OPTIONAL or any(row.get(key) for _, row in cells)
-    ]
+    filled = {key for row in cells for key, cell in row.items() if cell}
+    used = [key for key in view.COLUMNS if key not in view.OPTIONAL or key in filled]
     rows = [
         (
             *(row.get(key, "") for key in used),
             *(view.shown(measured[job.name].get(name)) for name in names),
         )
-        for job, row in cells
+        for job, row in zip(listed, cells, strict=True)
     ]
-    heads = (*(key.upper() for key in used), *names)
-    console().print(table(*heads, rows=rows))
+    console().print(table(*map(str.upper, used), *names, rows=rows))
     if marks:
         log(
             f"{MARK} The job ran on another machine or Python version than requested: see "
