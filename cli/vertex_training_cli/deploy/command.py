@@ -151,19 +151,10 @@ _OWN_PROVIDERS: Final = (
     ("vertex_training.snapshots.provider", "SnapshotProvider"),
     ("vertex_training.schedules.provider", "JobScheduleProvider"),
 )
-#: Pickle opcodes that the SDK writes for each own provider: a call of its class without arguments.
-#: Opcodes that depend on the pickle protocol are omitted.
-_OWN_PICKLES: Final = tuple(
-    (
-        ("SHORT_BINUNICODE", module),
-        ("SHORT_BINUNICODE", name),
-        ("STACK_GLOBAL", None),
-        ("EMPTY_TUPLE", None),
-        ("NEWOBJ", None),
-        ("STOP", None),
-    )
-    for module, name in _OWN_PROVIDERS
-)
+#: Pickle opcodes that the SDK writes for each own provider: module and name of its class, and a
+#: call without arguments. Opcodes that depend on the pickle protocol are omitted.
+_TEXT: Final = "SHORT_BINUNICODE"
+_CALL: Final = [_TEXT, _TEXT, "STACK_GLOBAL", "EMPTY_TUPLE", "NEWOBJ", "STOP"]
 _WITHOUT_EFFECT: Final = ("PROTO", "FRAME", "MEMOIZE")
 #: Maximum length of a pickled provider's text. An own provider has about 110 characters.
 _LONGEST: Final = 500
@@ -228,11 +219,12 @@ def is_own_provider(text: object) -> bool:
         return False
     try:
         pickled = base64.b64decode(text, validate=True)
-        steps = tuple(
+        steps = [
             (operation.name, argument)
             for operation, argument, _ in pickletools.genops(pickled)
             if operation.name not in _WITHOUT_EFFECT
-        )
+        ]
     except (binascii.Error, ValueError, IndexError, OverflowError, struct.error):
         return False
-    return steps in _OWN_PICKLES
+    provider = tuple(argument for _, argument in steps[:2])
+    return [name for name, _ in steps] == _CALL and provider in _OWN_PROVIDERS

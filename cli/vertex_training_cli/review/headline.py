@@ -157,10 +157,8 @@ def is_partial(report: ReviewReport) -> bool:
 
 
 def _unbuilt_images(report: ReviewReport) -> list[str]:
-    jobs = (*report.submitted, *(e for e in report.schedules if e.action in ("begin", "change")))
-    used = [uri for job in jobs for uri in job.images]
-    used += [model.image for model in report.models if model.action in ("upload", "replace")]
-    return sorted({image_name(uri) for uri in used if uri.endswith(f"@{PLACEHOLDER}")})
+    unbuilt = (uri for uri, _ in report.new_images if uri.endswith(f"@{PLACEHOLDER}"))
+    return sorted(set(map(image_name, unbuilt)))
 
 
 def answers(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:

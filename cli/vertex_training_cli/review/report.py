@@ -211,6 +211,14 @@ class ReviewReport:
             if action not in gone and uri not in changed and _PINNED.match(uri)
         )
 
+    @property
+    def new_images(self) -> list[tuple[str, str]]:
+        """Return each image that the plan starts to use, with its job or model version."""
+        later = [schedule for schedule in self.schedules if schedule.action in ("begin", "change")]
+        used = [(uri, job.name) for job in (*self.submitted, *later) for uri in job.images]
+        uploads = [model for model in self.models if model.action in ("upload", "replace")]
+        return used + [(model.image, serving.version_title(model)) for model in uploads]
+
     def origin(self, image: ImageUse) -> str:
         """Return the commit and the folder of an image's sources."""
         return self.origins.get(image.uri, NOT_CHECKED)
