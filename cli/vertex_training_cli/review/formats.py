@@ -27,7 +27,6 @@ from vertex_training_cli.review.jobs import JobChange, RungRequest
 from vertex_training_cli.review.parts import (
     Change,
     Finding,
-    Graph,
     Quote,
     block,
     code,
@@ -40,8 +39,6 @@ from vertex_training_cli.review.sections import sections
 
 #: Maximum bytes of a report, to leave space for the text that a workflow adds to a comment.
 LIMIT: Final = 64_000
-#: Kind of a node -> Mermaid's brackets around its label.
-SHAPES: Final = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": ('(["', '"])')}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +95,6 @@ def _content(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -
     }
 
 
-def _mermaid(drawn: Graph) -> str:
-    lines = ["```mermaid", "flowchart LR"]
-    nodes = dict.fromkeys(node for edge in drawn.edges for node in (edge.one, edge.other))
-    ids = {node: f"n{number}" for number, node in enumerate(nodes)}
-    for node, id_ in ids.items():
-        before, after = SHAPES.get(node.kind, ('["', '"]'))
-        lines.append(f"  {id_}{before}{label(node.text)}{after}")
-    for edge in drawn.edges:
-        lines.append(f'  {ids[edge.one]} -- "{label(edge.verb)}" --> {ids[edge.other]}')
-    if drawn.undrawn:
-        lines.append(f'  more["and {drawn.undrawn}"]')
-    if new := [str(number) for number, edge in enumerate(drawn.edges) if edge.new]:
-        lines.append(f"  linkStyle {','.join(new)} stroke:#8a5a00,stroke-width:3px")
-    return "\n".join([*lines, "```"])
-
-
 #: Mark around a value or emphasized words -> tag. Marks are private-use characters of Unicode,
 #: which ``visible`` spells out in values, so that no value can create a tag.
 TAGS: Final = {"\ue000": "<code>", "\ue001": "</code>", "\ue002": "<strong>", "\ue003": "</strong>"}
@@ -153,7 +134,7 @@ def template(name: str) -> jinja2.Template:
         "kind": lambda part: type(part).__name__,
         "value": lambda value: "(absent)" if value is None else code(value),
         "block": block,
-        "mermaid": _mermaid,
+        "label": label,
         "shortened": shortened,
     }
     return environment.get_template(name)

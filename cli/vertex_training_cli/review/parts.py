@@ -205,6 +205,16 @@ class Graph:
     undrawn: str
     """Numbers of omitted grants and endpoints; empty if nothing is omitted."""
 
+    @property
+    def nodes(self) -> list[Node]:
+        """Return the nodes in order of appearance."""
+        return list(dict.fromkeys(node for edge in self.edges for node in (edge.one, edge.other)))
+
+    @property
+    def new(self) -> list[int]:
+        """Return the indexes of new edges."""
+        return [index for index, edge in enumerate(self.edges) if edge.new]
+
 
 Part = Paragraph | Verbatim | Listing | Table | Differences | Fold | Graph
 
