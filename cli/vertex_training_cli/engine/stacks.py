@@ -84,10 +84,7 @@ class StackRef:
         """Return the environment for ``pulumi`` without starting the local cloud."""
         if not self.is_local or os.environ.get(EMULATOR):
             return os.environ
-        from localgcp.home.environment import environment
-
-        home = Home.find(cwd=self.root)
-        return environment(home, _running(home).ports)
+        return _local_environment(self.root, None)
 
     def deployment_environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
         """Return the environment for a deployment, with this Python first on PATH."""
@@ -244,13 +241,15 @@ def _running(home: Home) -> ServerInfo:
     return info
 
 
-def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]:
+def _local_environment(root: Path, log: Callable[[str], None] | None) -> dict[str, str]:
+    """Return the environment of the local cloud. With ``log``, start the local cloud."""
     from localgcp import lifecycle
     from localgcp.home.environment import environment
 
     home = Home.find(cwd=root)
     with local_cloud_errors():
-        return environment(home, lifecycle.start(home, log).ports)
+        info = lifecycle.start(home, log) if log else _running(home)
+        return environment(home, info.ports)
 
 
 @contextmanager

@@ -35,7 +35,6 @@ from vertex_training.secret_rules.files import File, scan
 from vertex_training.stack import Stack
 from vertex_training_cli.catalogue import MachineOption, select
 from vertex_training_cli.engine.stacks import StackRef, find_scripts, local_cloud_errors
-from vertex_training_cli.engine.stacks import find as find_stack
 from vertex_training_cli.importing.imported import REQUEST_ID, free_key, key_of
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.deployed import RUN_CODE, RUN_PREFIX
@@ -106,18 +105,16 @@ def find(log: Callable[[str], None]) -> StackRef:
     home = Home.find()
     os.environ["VT_LOCAL_HOME"] = str(home.root)  # The stack's folder is below this folder.
     ref = find_scripts(home)
-    root = ref.root
     ref.environment(log)
-    root.mkdir(exist_ok=True)
+    ref.root.mkdir(exist_ok=True)
     for name, text in _FILES.items():
-        (root / name).write_text(text.format(prefix=sys.prefix, region=REGION))
-    ref = find_stack(STACK, root)
+        (ref.root / name).write_text(text.format(prefix=sys.prefix, region=REGION))
     ref.connect_clients()
-    settings = stacks.load(root, STACK).settings
+    settings = stacks.load(ref.root, ref.stack).settings
     control = settings.names.bucket(CONTROL)
     if not submission.has_bucket(ref.project, control, settings.project_number):
         log("creating the stack for scripts; later runs use the same stack")
-        _bring_up(root)
+        _bring_up(ref.root)
     return ref
 
 
