@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -94,11 +94,11 @@ def list_(
     states = [known_state(text) for text in state or []]
     stack_jobs = _jobs_of(stack)
     chosen = stack_jobs.list(all_stacks=all_stacks, states=states, labels=labels)
-    reader = MetricsReader(stack_jobs.ref.project, print_status) if metrics else None
+    reader = MetricsReader(stack_jobs.ref.project) if metrics else None
     if metrics:  # Lists omit the trials of tuning jobs.
         chosen[:limit] = [stack_jobs.whole(job) for job in chosen[:limit]]
     as_json = format_ is Format.JSON
-    print_jobs(chosen, stack_jobs.ref, limit, as_json=as_json, log=print_status, reader=reader)
+    print_jobs(chosen, stack_jobs.ref, limit, as_json=as_json, reader=reader)
 
 
 def show_(
@@ -113,7 +113,7 @@ def show_(
     """
     stack_jobs = _jobs_of(stack)
     as_json = format_ is Format.JSON
-    reader = None if as_json else MetricsReader(stack_jobs.ref.project, print_status)
+    reader = None if as_json else MetricsReader(stack_jobs.ref.project)
     chosen = stack_jobs.find(job)
     print_job(chosen, stack_jobs.of(chosen).ref, as_json=as_json, reader=reader)
 
@@ -131,7 +131,7 @@ def compare_(
     Example: `vt jobs compare titanic run_titanic --format json`.
     """
     stack_jobs = _jobs_of(stack)
-    reader = MetricsReader(stack_jobs.ref.project, print_status)
+    reader = MetricsReader(stack_jobs.ref.project)
     sides = [compared(stack_jobs.find(one), stack_jobs.ref.region, reader) for one in job]
     if format_ is Format.JSON:
         print(json_document(sides))
@@ -175,7 +175,7 @@ def logs(
     chosen = stack_jobs.find(job)
     log.show(
         stack_jobs.of(chosen), chosen, replica=replica, follow=follow, tail=tail,
-        as_json=format_ is Format.JSON, log=print_status, trial=trial,
+        as_json=format_ is Format.JSON, trial=trial,
     )  # fmt: skip
 
 
@@ -294,7 +294,6 @@ def print_jobs(
     limit: int,
     *,
     as_json: bool,
-    log: Callable[[str], None],
     reader: MetricsReader | None = None,
 ) -> None:
     """Print the newest ``limit`` jobs; with ``reader``, also their metrics."""
@@ -307,7 +306,7 @@ def print_jobs(
         print(json_document(entries))
         return
     if not jobs:
-        log(f"no matching jobs{declared_elsewhere(ref, 'jobs', 'vt jobs list')}")
+        print_status(f"no matching jobs{declared_elsewhere(ref, 'jobs', 'vt jobs list')}")
         return
     runs = view.run_texts(jobs)
     marks = {job.name for job in listed if substitutes_of(job, ref)}
@@ -330,12 +329,12 @@ def print_jobs(
     ]
     console().print(table(*map(str.upper, used), *names, rows=rows))
     if marks:
-        log(
+        print_status(
             f"{MARK} The job ran on another machine or Python version than requested: see "
             "`vt jobs show`"
         )
     if len(jobs) > limit:
-        log(f"{len(jobs) - limit} older jobs are not shown (raise --limit)")
+        print_status(f"{len(jobs) - limit} older jobs are not shown (raise --limit)")
 
 
 def print_job(

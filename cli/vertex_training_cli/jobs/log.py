@@ -38,7 +38,6 @@ def show(
     follow: bool,
     tail: int | None,
     as_json: bool,
-    log: Callable[[str], None],
     trial: str | None = None,
 ) -> None:
     """Print a job's log. Each line starts with its trial and replica if the log has several."""
@@ -79,15 +78,15 @@ def show(
             write(line, name if len(chosen) > 1 else "")
             empty = False
     if empty:
-        log(f"the log of job {view.title(job)} is empty; the job is {view.state(job)}")
+        print_status(f"the log of job {view.title(job)} is empty; the job is {view.state(job)}")
 
 
-def follow(jobs: Jobs, job: AnyJob, report: Callable[[str], None]) -> None:
+def follow(jobs: Jobs, job: AnyJob) -> None:
     """Print a job's log until the job has ended. Errors while reading the log are reported."""
     try:
-        show(jobs, job, replica=None, follow=True, tail=None, as_json=False, log=report)
+        show(jobs, job, replica=None, follow=True, tail=None, as_json=False)
     except OperatorError as error:
-        report(f"cannot read the log; the job continues: {error}")
+        print_status(f"cannot read the log; the job continues: {error}")
 
 
 def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, str, str]]:

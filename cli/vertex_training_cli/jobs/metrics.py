@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,6 +21,7 @@ from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.deployed import RUN_CODE
 from vertex_training_cli.jobs.objects import Objects
 from vertex_training_cli.jobs.service import kind_of
+from vertex_training_cli.status import print_status
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
@@ -37,9 +38,8 @@ MOST_NAMES: Final = 1000
 class MetricsReader:
     """Reads the metrics of a project's jobs. Only the first error is logged."""
 
-    def __init__(self, project: str, log: Callable[[str], None]) -> None:
-        self._project, self._log = project, log
-        self._has_failed = False
+    def __init__(self, project: str) -> None:
+        self._project, self._has_failed = project, False
 
     @cached_property
     def _objects(self) -> Objects:
@@ -66,7 +66,7 @@ class MetricsReader:
             return self._objects.nearest(folder, METRICS)
         except OperatorError as error:
             if not self._has_failed:
-                self._log(f"cannot read metrics: {error}")
+                print_status(f"cannot read metrics: {error}")
             self._has_failed = True
             return b""
 

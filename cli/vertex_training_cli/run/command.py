@@ -126,7 +126,7 @@ def run(
         options = "--with, --no-code, --gpu and --machine"
         raise CommandError(f"{options} require a script (.py), but JOB is {job}.")
     is_file = is_script and file.is_file()
-    with script.turn(print_status) if is_file else nullcontext():
+    with script.turn() if is_file else nullcontext():
         if is_script:
             wanted = (gpu, machine)
             jobs, loaded, prepared = _script(file, words, stack, name, added, wanted, alone=no_code)
@@ -174,7 +174,7 @@ def _script(
         raise CommandError(f"file {file} does not exist.")
     machine = script.choose_machine(*wanted)
     files = script.collect(file, added, alone=alone)
-    ref = script.find(print_status)
+    ref = script.find()
     loaded = load_stack(ref.root, ref.stack)
     if files.note:
         print_status(files.note)
@@ -256,7 +256,7 @@ def _follow(
             raise stopped_by
         submitted = jobs.get(resource)
         if not view.is_tuning(submitted):
-            log.follow(jobs, submitted, print_status)
+            log.follow(jobs, submitted)
         ended = _wait(jobs, resource)
     except KeyboardInterrupt:
         return _cancel(jobs, resource)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +41,7 @@ from vertex_training_cli.jobs.deployed import RUN_CODE, RUN_PREFIX
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.run import submission
 from vertex_training_cli.run.submission import PreparedRun
+from vertex_training_cli.status import print_status
 
 STACK: Final = "local"
 #: Name of the package that starts a script. The package has the script's requirements.
@@ -86,7 +87,7 @@ config:
 
 
 @contextmanager
-def turn(log: Callable[[str], None]) -> Iterator[None]:
+def turn() -> Iterator[None]:
     """Lock the local cloud's folder while a process chooses a run's name and submits the run."""
     with local_cloud_errors():
         home = Home.find()
@@ -95,17 +96,17 @@ def turn(log: Callable[[str], None]) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            log("waiting until another `vt run` has submitted its script")
+            print_status("waiting until another `vt run` has submitted its script")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def find(log: Callable[[str], None]) -> StackRef:
+def find() -> StackRef:
     """Return the stack of scripts. Starts the local cloud and connects the clients to it."""
     home = Home.find()
     os.environ["VT_LOCAL_HOME"] = str(home.root)  # The stack's folder is below this folder.
     ref = find_scripts(home)
-    ref.environment(log)
+    ref.environment(print_status)
     ref.root.mkdir(exist_ok=True)
     for name, text in _FILES.items():
         (ref.root / name).write_text(text.format(prefix=sys.prefix, region=REGION))
@@ -113,7 +114,7 @@ def find(log: Callable[[str], None]) -> StackRef:
     settings = stacks.load(ref.root, ref.stack).settings
     control = settings.names.bucket(CONTROL)
     if not submission.has_bucket(ref.project, control, settings.project_number):
-        log("creating the stack for scripts; later runs use the same stack")
+        print_status("creating the stack for scripts; later runs use the same stack")
         _bring_up(ref.root)
     return ref
 
