@@ -10,12 +10,13 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT
 from vertex_training.catalog.resource_types import SCHEDULE
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.customjob.protocol.idle import IdleFinding, goes_on
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
@@ -35,9 +36,6 @@ from vertex_training_cli.jobs.deployed import inputs_in, inputs_of
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
 
 #: Time after which a job that waits for machines is reported.
 PENDING: Final = timedelta(hours=2)

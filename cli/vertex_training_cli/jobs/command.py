@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.errors import (
     CommandError,
@@ -28,9 +29,6 @@ from vertex_training_cli.jobs.metrics import MetricsReader, compared, comparison
 from vertex_training_cli.jobs.service import Jobs, declared_elsewhere, kind_of
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, matching, seconds
 from vertex_training_cli.status import print_status
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
 
 #: Exit code after the deadline, like that of timeout(1).
 TIME_IS_UP: Final = 124

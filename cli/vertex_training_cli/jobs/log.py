@@ -8,9 +8,11 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from vertex_training.customjob.google import backends, logs
+from vertex_training.customjob.google.backends import BackendJobs
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.customjob.google.logs import LogLine
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
@@ -20,10 +22,6 @@ from vertex_training_cli.engine.values import LineRedactor
 from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.service import Jobs, kind_of
 from vertex_training_cli.status import print_status
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.backends import BackendJobs
-    from vertex_training.customjob.google.job_service import AnyJob
 
 #: Time between two reads in seconds. Cloud Logging allows 60 reads per minute and project.
 CLOUD_PAUSE: Final = 5.0

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from vertex_training.catalog import costs
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.errors import OperatorError
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
@@ -22,9 +23,6 @@ from vertex_training_cli.jobs.deployed import RUN_CODE
 from vertex_training_cli.jobs.objects import Objects
 from vertex_training_cli.jobs.service import kind_of
 from vertex_training_cli.status import print_status
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
 
 #: Metrics that come first in tables.
 FIRST: Final = ("validation_accuracy", "test_accuracy")

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training.customjob.google import intent_store, logs
+from vertex_training.customjob.google.logs import JobLogs
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name, kind_of_submission
 from vertex_training.customjob.protocol.ports import RECORD_DELETED, RUNG_LABEL
 from vertex_training.errors import CommandError, OperatorError
@@ -33,9 +34,6 @@ from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.objects import CheckpointLook
 from vertex_training_cli.jobs.service import Jobs, labels_of
 from vertex_training_cli.process import run_within
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.logs import JobLogs
 
 #: Time limit for all requests together, in seconds.
 BOUND: Final = 20.0

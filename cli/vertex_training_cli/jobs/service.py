@@ -6,13 +6,14 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
 
 from localgcp.inventory.projects import local_project_number
 from vertex_training.customjob.google import backends
 from vertex_training.customjob.google.job_service import (
+    AnyJob,
     VertexJobs,
     client,
     enum_name,
@@ -41,9 +42,6 @@ from vertex_training.errors import CommandError, OperatorError, did_you_mean
 from vertex_training_cli.engine.stacks import StackRef, find_unchecked
 from vertex_training_cli.help import completion
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
 
 PREFIX: Final = "JOB_STATE_"
 _COLLECTIONS: Final = "|".join(kind.collection for kind in KINDS)

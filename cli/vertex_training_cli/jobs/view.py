@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from google.protobuf.json_format import MessageToDict
 
 from vertex_training.customjob import kinds
-from vertex_training.customjob.google.job_service import enum_name
+from vertex_training.customjob.google.job_service import AnyJob, enum_name
 from vertex_training.customjob.kinds import BATCH_JOB, TUNING_JOB
+from vertex_training.customjob.protocol.idle import Series
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     RUN_LABEL,
@@ -26,10 +27,6 @@ from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.console import plain
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs.service import kind_of, labels_of
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
-    from vertex_training.customjob.protocol.idle import Series
 
 #: Columns of ``vt jobs list``. All columns except ``stack`` are also keys of its JSON.
 COLUMNS: Final = ("job", "stack", "run", "slot", "rung", "state", "created", "duration", "id")

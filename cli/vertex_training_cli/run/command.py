@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import typer
 
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training.naming import CONTROL
+from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack
 from vertex_training.stack import load as load_stack
 from vertex_training_cli.engine import stacks
@@ -27,12 +29,8 @@ from vertex_training_cli.jobs import log, view
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import SelectedStack
 from vertex_training_cli.run import script, submission
+from vertex_training_cli.run.submission import PreparedRun
 from vertex_training_cli.status import print_status
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
-    from vertex_training.settings.model import Settings
-    from vertex_training_cli.run.submission import PreparedRun
 
 #: Text of the service's job error that contains a replica's exit code.
 _EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")
