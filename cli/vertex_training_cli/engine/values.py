@@ -174,11 +174,6 @@ def diff_fields(old: Any, new: Any) -> list[FieldDifference]:
     ]
 
 
-def added_fields(value: Any) -> list[FieldDifference]:
-    """Return all fields of a value as added fields."""
-    return diff_fields({}, value)
-
-
 def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(new, dict) and (isinstance(old, dict) or (old is ABSENT and new)):
         before = {} if old is ABSENT else old

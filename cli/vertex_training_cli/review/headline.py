@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,7 +22,6 @@ from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.jobs import SAME_REQUEST, image_name, repeats_in_words
 from vertex_training_cli.review.parts import (
-    HEADS,
     NAMED,
     Danger,
     Quote,
@@ -51,11 +50,6 @@ MACHINES: Final = "Grants to machines"
 _MACHINES: Final = ("serviceAccount:", "principal:", "principalSet:")
 #: Maximum number of phrases in a row. Further phrases are counted.
 SHOWN: Final = 12
-#: Topic of the summary -> danger, if it is not "opens".
-DANGERS: Final[Mapping[str, Danger]] = {
-    **dict.fromkeys((Topic.RUNS, Topic.COSTS, Topic.BINDS), "plain"),
-    **dict.fromkeys((Topic.LOST, Topic.PUBLIC, Topic.STOPS, Topic.REPLACED), "destroys"),
-}
 
 
 def verdict(report: ReviewReport, quote: Quote = cut) -> str:
@@ -161,7 +155,7 @@ def _unbuilt_images(report: ReviewReport) -> list[str]:
     return sorted(set(map(image_name, unbuilt)))
 
 
-def answers(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
+def answers(report: ReviewReport, quote: Quote) -> dict[Topic, list[str]]:
     """Return the phrases of all twelve topics in order. In each topic, risks come last."""
     gains = ((grants.short_member(grant), grants.right(grant, quote)) for grant in report.gained)
     repeated = _repeated_and_dropped(report, quote)
@@ -169,7 +163,7 @@ def answers(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
     replaced += [quote(change.name) for change in report.destroyed if change.replaced]
     readers = grants.people_first(report.access_gained)
     bound = "resources, protection, limits, policies, policy levels or the outcome change"
-    phrases: dict[str, list[str]] = {
+    phrases: dict[Topic, list[str]] = {
         Topic.RUNS: [*_runs(report, quote)],
         Topic.COSTS: [*_costs(report, quote)],
         Topic.RIGHTS: [f"{quote(member)}: {right}" for member, right in gains],
@@ -195,7 +189,7 @@ def answers(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
     }
     for kind, findings in report.risks.items():
         if kind.question:
-            phrases[kind.question] += [kind.phrase(finding, quote) for finding in findings]
+            phrases[Topic(kind.question)] += [kind.phrase(finding, quote) for finding in findings]
     return phrases
 
 
@@ -375,7 +369,7 @@ def commands(report: ReviewReport) -> list[str]:
 
 def without_row(report: ReviewReport, quote: Quote) -> str:
     """Return a sentence with the headings of all topics without phrases."""
-    heads = [HEADS[topic] for topic, phrases in answers(report, quote).items() if not phrases]
+    heads = [topic.head for topic, phrases in answers(report, quote).items() if not phrases]
     partial = "Unknown, because the preview failed"
     words = partial if is_partial(report) else "No entries for"
     return f"{words}: {', '.join(heads)}." if heads else ""
@@ -388,13 +382,13 @@ def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
     summary = [SummaryRow("Created", (created,))] if created else []
     for topic, phrases in answers(report, quote).items():
         for head, lines in _lines(report, topic, phrases, quote).items():
-            danger = DANGERS.get(topic, "opens")
-            summary += [SummaryRow(head, shortened(lines, SHOWN), danger)] if lines else []
+            if lines:
+                summary.append(SummaryRow(head, shortened(lines, SHOWN), topic.danger))
     return summary
 
 
 def _lines(
-    report: ReviewReport, topic: str, phrases: list[str], quote: Quote
+    report: ReviewReport, topic: Topic, phrases: list[str], quote: Quote
 ) -> dict[str, list[str]]:
     """Return the lines of a topic by heading. Grants have a line for each principal."""
     if topic == Topic.RIGHTS:
@@ -408,8 +402,8 @@ def _lines(
     if topic == Topic.READABLE and report.access_gained:
         readers = grants.people_first(report.access_gained)
         lines = _by_principal(readers, grants.reach, quote)
-        return {HEADS[topic]: [*lines, *phrases[len(readers) :]]}
-    return {HEADS[topic]: ["; ".join(shortened(phrases, SHOWN))] if phrases else []}
+        return {topic.head: [*lines, *phrases[len(readers) :]]}
+    return {topic.head: ["; ".join(shortened(phrases, SHOWN))] if phrases else []}
 
 
 def _word(type_: str) -> str:

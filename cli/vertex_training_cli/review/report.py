@@ -28,7 +28,7 @@ from vertex_training_cli.engine.plan import (
     ResourceState,
     Step,
 )
-from vertex_training_cli.engine.values import FieldDifference, added_fields, diff_fields
+from vertex_training_cli.engine.values import diff_fields
 from vertex_training_cli.review import (
     destroyed,
     expenses,
@@ -98,18 +98,6 @@ class ReviewOutcome(IntEnum):
     DIFFERENT = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceChange:
-    """A change that only the section "Other changes" shows."""
-
-    op: str
-    name: str
-    type: str
-    differences: tuple[FieldDifference, ...]
-    paths: tuple[str, ...] = ()
-    """Properties that the provider reports as different, although the inputs are equal."""
-
-
 #: Metadata key of the function that computes a field from a plan.
 FINDER: Final = "finder"
 
@@ -164,7 +152,8 @@ class ReviewReport:
     violations: tuple[PolicyViolation, ...] = _part(lambda plan: dict.fromkeys(plan.violations))
     packs: tuple[str, ...] = _part(lambda plan: sorted(plan.packs))
     policies: int
-    changes: tuple[ResourceChange, ...]
+    changes: tuple[Change, ...]
+    """Changes that only the section "Other changes" shows."""
     unchanged: int
     is_first: bool
     """True if no resource of the stack is deployed; always False for an offline preview."""
@@ -323,14 +312,18 @@ def build(
     )
 
 
-def _other_changes(plan: Plan, grouped: set[str]) -> tuple[ResourceChange, ...]:
-    changes = list[ResourceChange]()
-    for step in plan.changed:
+def _other_changes(plan: Plan, grouped: set[str]) -> tuple[Change, ...]:
+    """Return the changes without another section.
+
+    ``paths`` are properties that the provider reports as different, although the inputs are equal.
+    """
+    changes = list[Change]()
+    for step, old, new in plan.inputs_of():
         if not _is_in_other_section(step) and step.name not in grouped:
-            new = step.new.inputs if step.new else {}
-            fields = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
+            fields = diff_fields(old, new)
             op, paths = "forget" if destroyed.stays(step) else step.op, () if fields else step.paths
-            changes.append(ResourceChange(op, step.name, step.type, tuple(fields), paths))
+            change = Change(op=op, name=step.name, type=step.type, differences=fields, paths=paths)
+            changes.append(change)
     return tuple(sorted(changes, key=lambda change: (change.op, change.name)))
 
 

@@ -39,7 +39,7 @@ from vertex_training_cli.review.parts import (
     to_listings,
     to_tables,
 )
-from vertex_training_cli.review.report import ResourceChange, ReviewReport
+from vertex_training_cli.review.report import ReviewReport
 
 #: Maximum number of nodes for an account's jobs; more jobs share one node.
 MAX_JOBS: Final = 12
@@ -483,7 +483,7 @@ def _rest(report: ReviewReport, quote: Quote) -> ReportSection:
     return ReportSection("Other changes", (part,), count, "comment")
 
 
-def _change(change: ResourceChange, quote: Quote) -> Entry:
+def _change(change: Change, quote: Quote) -> Entry:
     is_new = change.op == "create"
     differs = change.paths and not is_new
     return Entry(
