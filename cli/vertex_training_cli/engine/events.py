@@ -252,5 +252,4 @@ def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[s
 def compare_with_cloud(pulumi: PulumiCli, stack: str) -> subprocess.CompletedProcess[str]:
     """Preview ``stack`` after a refresh from the cloud; stdout is a preview document."""
     options = ("--refresh", "--expect-no-changes", "--show-sames", "--json", "--stack", stack)
-    comparing = PulumiCli(pulumi.root, {**pulumi.env, COMPARES: "true"})
-    return comparing.capture("preview", *options)
+    return pulumi.with_variables(**{COMPARES: "true"}).capture("preview", *options)
