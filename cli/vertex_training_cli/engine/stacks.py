@@ -138,12 +138,10 @@ class StackRef:
         """Connect Google's clients of this process to the local cloud if the stack is local."""
         if not self.is_local or os.environ.get(EMULATOR):
             return
-        info = _running(Home.find(cwd=self.root))
-        os.environ[EMULATOR] = f"127.0.0.1:{info.vertex_port}"
-        os.environ[BIGQUERY] = f"http://127.0.0.1:{info.vertex_port}"
-        os.environ[STORAGE_EMULATOR] = f"http://127.0.0.1:{info.storage_port}"
-        if info.registry_port:
-            os.environ[REGISTRY] = f"127.0.0.1:{info.registry_port}"
+        home = Home.find(cwd=self.root)
+        env = home.environment(_running(home).ports)
+        addresses = (EMULATOR, BIGQUERY, STORAGE_EMULATOR, REGISTRY)
+        os.environ.update({name: env[name] for name in addresses if name in env})
 
 
 def own_bytecode() -> Mapping[str, str]:
