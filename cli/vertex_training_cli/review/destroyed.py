@@ -18,7 +18,7 @@ from vertex_training.plan.packages import prefix_of
 from vertex_training_cli.engine.plan import WITH_REQUEST, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping, diff_fields
 from vertex_training_cli.review import grants, jobs, serving
-from vertex_training_cli.review.parts import Finding
+from vertex_training_cli.review.parts import Change, Finding
 
 #: Steps that delete the resource.
 DELETIONS: Final = ("delete", "delete-replaced")
@@ -45,37 +45,6 @@ REGISTRY: Final = "registry-docker"
 ACCEPTED_LOSS: Final = "accepted-loss"
 
 
-@dataclass(frozen=True, slots=True)
-class DestructiveChange:
-    """A resource that the plan destroys or recreates."""
-
-    name: str
-    type: str
-    replaced: bool
-    takes: str
-    """Data of users that is lost with the resource; empty without data."""
-    refused: bool = False
-    """True if the resource is protected, so that the preview fails."""
-
-    @property
-    def fate(self) -> str:
-        """Return the effect of the plan on the resource, as text."""
-        verb = "destroyed and recreated" if self.replaced else "destroyed"
-        if self.refused:
-            return f"would be {verb}, but is protected, so the deployment is refused"
-        return verb
-
-    @property
-    def end(self) -> str:
-        """Return the effect of the plan on a resource that loses its data, as text."""
-        return "recreated without data" if self.replaced else "destroyed"
-
-    @property
-    def is_loss(self) -> bool:
-        """Return True if the plan deletes the only copy of data."""
-        return bool(self.takes) and not (self.refused or resource_types.find(self.type).copy)
-
-
 @dataclass(slots=True)
 class FolderChange:
     """Changes to the objects below one prefix of a bucket."""
@@ -99,20 +68,34 @@ class FolderChange:
         return {*self.added, *self.changed, *self.removed}
 
 
-def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
-    """Return destroyed resources, except for grants, jobs and folders, which other parts report."""
+def destroyed(plan: Plan) -> tuple[Change, ...]:
+    """Return destroyed resources, except for grants, jobs and folders, which other parts report.
+
+    ``takes`` is data of users that is lost with the resource; empty without data. ``refused`` is
+    True if the resource is protected, so that the preview fails. ``is_loss`` is True if the plan
+    deletes the only copy of data. ``fate`` is the effect of the plan, and ``end`` the effect on a
+    resource that loses its data.
+    """
     grouped = {name for folder in folder_changes(plan) for name in folder.names}
-    changes = [
-        DestructiveChange(
+    changes = list[Change]()
+    for step in plan.changed:
+        if step.name in grouped or not _is_destructive(step):
+            continue
+        row, replaced = resource_types.find(step.type), step.op == "replace"
+        refused = step.is_protected
+        fate = "destroyed and recreated" if replaced else "destroyed"
+        would_be = f"would be {fate}, but is protected, so the deployment is refused"
+        change = Change(
             name=step.name,
             type=step.type,
-            replaced=step.op == "replace",
-            takes=resource_types.find(step.type).holds,
-            refused=step.is_protected,
+            replaced=replaced,
+            takes=row.holds,
+            refused=refused,
+            is_loss=bool(row.holds) and not (refused or row.copy),
+            fate=would_be if refused else fate,
+            end="recreated without data" if replaced else "destroyed",
         )
-        for step in plan.changed
-        if _is_destructive(step) and step.name not in grouped
-    ]
+        changes.append(change)
     return tuple(sorted(changes, key=lambda change: (not change.takes, change.name)))
 
 

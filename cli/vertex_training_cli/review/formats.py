@@ -199,7 +199,8 @@ def json_document(report: ReviewReport) -> dict[str, Any]:
         "worstCaseUsd": round(report.worst_case, 2),
         "unpricedJobs": [job.name for job in report.unpriced],
         **_plain(report),
-        "endpoints": [_plain(endpoint, _ENDPOINT) for endpoint in report.endpoints],
+        "endpoints": _plain(report.endpoints, _ENDPOINT),
+        "destroyed": _plain(report.destroyed, "name type replaced takes refused"),
         "rights": {verb: _plain(getattr(report, verb)) for verb in ("gained", "lost", "kept")},
         "access": {"gained": _plain(report.access_gained), "lost": _plain(report.access_lost)},
         "policies": {
@@ -217,8 +218,7 @@ def json_document(report: ReviewReport) -> dict[str, Any]:
             names_alone = not kind.fields and all(type(e) is Finding for e in findings)
             listed = [e.name if names_alone else _plain(e, kind.fields) for e in findings]
             (document[section] if section else document)[key] = listed
-    others = [_plain(other, "name version=new uri jobs") for other in report.other_images]
-    document["otherImages"] = others
+    document["otherImages"] = _plain(report.other_images, "name version=new uri jobs")
     for image in (*document["images"], *document["otherImages"]):
         image["origin"] = report.origins.get(image["uri"])
     return document
@@ -226,7 +226,7 @@ def json_document(report: ReviewReport) -> dict[str, Any]:
 
 def _plain(value: Any, keys: str = "") -> Any:
     if isinstance(value, list | tuple | set):
-        return [_plain(item) for item in value]
+        return [_plain(item, keys) for item in value]
     if isinstance(value, Diagnostic):
         return value.message
     if isinstance(value, Location):

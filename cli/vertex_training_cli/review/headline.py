@@ -30,7 +30,7 @@ from vertex_training_cli.review.parts import (
     first,
     shortened,
 )
-from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
+from vertex_training_cli.review.report import ReviewOutcome, ReviewReport, image_versions
 
 #: Maximum number of parts in the verdict. Further parts are counted.
 PARTS: Final = 12
@@ -65,7 +65,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if report.submitted:
         parts.append(_cost(report))
     if images := report.images:
-        changed = [f"{quote(e.name)}: {' → '.join(map(quote, e.versions))}" for e in images]
+        changed = [f"{quote(e.name)}: {' → '.join(map(quote, image_versions(e)))}" for e in images]
         parts.append(f"image {first(changed)}")
     parts += _cancelled_and_deferred(report)
     if uploads := sum(model.action in ("upload", "replace") for model in report.models):

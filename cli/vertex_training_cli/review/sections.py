@@ -13,7 +13,6 @@ from vertex_training.catalog import costs
 from vertex_training.catalog.costs import usd
 from vertex_training.errors import counted
 from vertex_training_cli.review import expenses, grants, guards, reachability, serving
-from vertex_training_cli.review.destroyed import DestructiveChange
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import totals
 from vertex_training_cli.review.jobs import JobChange, at_most, fate, progress, shown_image
@@ -39,7 +38,7 @@ from vertex_training_cli.review.parts import (
     to_listings,
     to_tables,
 )
-from vertex_training_cli.review.report import ReviewReport
+from vertex_training_cli.review.report import ReviewReport, image_versions
 
 #: Maximum number of nodes for an account's jobs; more jobs share one node.
 MAX_JOBS: Final = 12
@@ -346,15 +345,15 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
         yield ReportSection("", (Paragraph(f"Images not checked: {text}"),))
     columns: dict[str, Callable[[Any], str]] = {
         "image": lambda image: quote(image.name),
-        "digest before": lambda image: quote(image.versions[0]),
-        "digest after": lambda image: quote(image.versions[1]),
+        "digest before": lambda image: quote(image_versions(image)[0]),
+        "digest after": lambda image: quote(image_versions(image)[1]),
         "source": lambda image: quote(report.origin(image)),
         "users": lambda image: quote(", ".join(image.jobs)),
     }
     tables = to_tables("Images with a new digest", report.images, columns)
     yield ReportSection("Images", tables)
     others = to_listings(
-        f"{quote(f'{image.name}@{image.versions[1]}')}: {quote(report.origin(image))}"
+        f"{quote(f'{image.name}@{image_versions(image)[1]}')}: {quote(report.origin(image))}"
         f" ({quote(', '.join(image.jobs))})"
         for image in report.other_images
     )
@@ -421,7 +420,7 @@ def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
 
 
 def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
-    def gone(change: DestructiveChange) -> Entry:
+    def gone(change: Change) -> Entry:
         text = f"{change.fate}: {quote(change.name)} ({quote(change.type)})"
         takes = f", with {change.takes}" if change.takes and not change.refused else ""
         return Entry(text + takes, danger="destroys")
