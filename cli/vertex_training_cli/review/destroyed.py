@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from vertex_training.catalog import resource_types
@@ -43,29 +42,6 @@ OUTPUTS: Final = ("buckets", "secrets")
 REGISTRY: Final = "registry-docker"
 #: Rule id of the problem for a lost resource without an entry in ``acceptedLosses``.
 ACCEPTED_LOSS: Final = "accepted-loss"
-
-
-@dataclass(slots=True)
-class FolderChange:
-    """Changes to the objects below one prefix of a bucket."""
-
-    name: str
-    """``BUCKET/PREFIX`` with the bucket's key in the stack file."""
-    added: list[str] = field(default_factory=list)
-    """Resource names of added objects, as below of changed and removed objects."""
-    changed: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-
-    @property
-    def counts(self) -> str:
-        """Return the numbers of changed objects, like ``3 added, 1 changed, 2 removed``."""
-        lists = {"added": self.added, "changed": self.changed, "removed": self.removed}
-        return ", ".join(f"{len(names)} {word}" for word, names in lists.items() if names)
-
-    @property
-    def names(self) -> set[str]:
-        """Return the resource names of all changed objects."""
-        return {*self.added, *self.changed, *self.removed}
 
 
 def destroyed(plan: Plan) -> tuple[Change, ...]:
@@ -185,9 +161,13 @@ def protected(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(s.name for s in plan.steps if s.custom and s.new and s.new.protect))
 
 
-def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
-    """Return folders with several changed objects, by name."""
-    folders = dict[str, FolderChange]()
+def folder_changes(plan: Plan) -> tuple[Change, ...]:
+    """Return folders with several changed objects, as ``BUCKET/PREFIX`` with the bucket's key.
+
+    ``added``, ``changed`` and ``removed`` are resource names, and ``names`` are all of these.
+    ``counts`` is a text like ``3 added, 1 changed, 2 removed``.
+    """
+    folders = dict[str, dict[str, list[str]]]()
     prefixes = [
         f"{key}/{prefix_of(str(name))}".rstrip("/")
         for key, bucket in plan.section("buckets").items()
@@ -200,10 +180,18 @@ def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
             # Guess a folder that the stack file does not have any more.
             guess = "/".join(path.split("/")[: 2 if path.count("/") > 1 else 1])
             name = next((prefix for prefix in prefixes if path.startswith(f"{prefix}/")), guess)
-            folder = folders.setdefault(name, FolderChange(name))
-            lists = {"create": folder.added, "delete": folder.removed}
-            lists.get(step.op, folder.changed).append(step.name)
-    return tuple(folders[name] for name in sorted(folders) if len(folders[name].names) >= 2)
+            objects = folders.setdefault(name, {"added": [], "changed": [], "removed": []})
+            kind = {"create": "added", "delete": "removed"}.get(step.op, "changed")
+            objects[kind].append(step.name)
+    changes = list[Change]()
+    for name, objects in sorted(folders.items()):
+        names = set[str]().union(*objects.values())
+        if len(names) >= 2:
+            counts = ", ".join(
+                f"{len(listed)} {kind}" for kind, listed in objects.items() if listed
+            )
+            changes.append(Change(name=name, **objects, names=names, counts=counts))
+    return tuple(changes)
 
 
 def renames(plan: Plan) -> list[Finding]:

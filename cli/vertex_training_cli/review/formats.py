@@ -201,6 +201,7 @@ def json_document(report: ReviewReport) -> dict[str, Any]:
         **_plain(report),
         "endpoints": _plain(report.endpoints, _ENDPOINT),
         "destroyed": _plain(report.destroyed, "name type replaced takes refused"),
+        "objects": _plain(report.folders, "name added changed removed"),
         "rights": {verb: _plain(getattr(report, verb)) for verb in ("gained", "lost", "kept")},
         "access": {"gained": _plain(report.access_gained), "lost": _plain(report.access_lost)},
         "policies": {

@@ -38,7 +38,6 @@ from vertex_training_cli.review import (
     reachability,
     serving,
 )
-from vertex_training_cli.review.destroyed import FolderChange
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.jobs import JobChange, image_name
 from vertex_training_cli.review.parts import Change
@@ -138,7 +137,7 @@ class ReviewReport:
     levels: Mapping[str, str]
     """Configured levels of policies by name; other policies are mandatory."""
     protected: tuple[str, ...] = _part(destroyed.protected)
-    folders: tuple[FolderChange, ...] = _part(destroyed.folder_changes)
+    folders: tuple[Change, ...] = _part(destroyed.folder_changes)
     """Folders with several changed objects, which ``changes`` omits."""
     destroyed: tuple[Change, ...] = _part(destroyed.destroyed)
     violations: tuple[PolicyViolation, ...] = _part(lambda plan: dict.fromkeys(plan.violations))
