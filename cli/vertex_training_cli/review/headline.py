@@ -9,7 +9,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
@@ -23,8 +22,8 @@ from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.jobs import SAME_REQUEST, image_name, repeats_in_words
 from vertex_training_cli.review.parts import (
     NAMED,
-    Danger,
     Quote,
+    Row,
     Topic,
     cut,
     first,
@@ -320,15 +319,6 @@ def totals(report: ReviewReport) -> str:
     return ", ".join(parts) or "none"
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryRow:
-    """A row of the summary: its heading, and lines with escaped names and values."""
-
-    head: str
-    lines: tuple[str, ...]
-    danger: Danger = "plain"
-
-
 def subject(report: ReviewReport, quote: Quote) -> str:
     """Return the title after "Review of stack": the name, and a note on a first deployment."""
     name = quote(report.stack)
@@ -375,15 +365,15 @@ def without_row(report: ReviewReport, quote: Quote) -> str:
     return f"{words}: {', '.join(heads)}." if heads else ""
 
 
-def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
-    """Return a row for created resources, and a row for each topic that is not empty."""
+def rows(report: ReviewReport, quote: Quote) -> list[Row]:
+    """Return rows for created resources and for topics that are not empty: heading, lines."""
     counts = Counter(map(_word, report.created))
     created = ", ".join(counted(number, word) for word, number in counts.items())
-    summary = [SummaryRow("Created", (created,))] if created else []
+    summary = [Row((("Created",), (created,)))] if created else []
     for topic, phrases in answers(report, quote).items():
         for head, lines in _lines(report, topic, phrases, quote).items():
             if lines:
-                summary.append(SummaryRow(head, shortened(lines, SHOWN), topic.danger))
+                summary.append(Row(((head,), shortened(lines, SHOWN)), topic.danger))
     return summary
 
 
