@@ -100,16 +100,19 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
 
 def _jobs(report: ReviewReport) -> str:
     stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
-    refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
+    refused = Counter(
+        job.action for job in report.jobs if job.refused and not (stated and job.same_request)
+    )
+    actions = Counter(job.action for job in report.jobs)
     leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
     continuing = sum(job.continues for job in leaving)
     cancelled = sum(job.cancels for job in leaving)
     ended = len(leaving) - continuing - cancelled
     counts = [
-        (sum(job.action == "replace" for job in refused), "that `up` refuses to replace"),
-        (sum(job.action == "cancel" for job in refused), "that `up` refuses to remove"),
-        (report.count("submit"), "submitted"),
-        (report.count("adopt"), "adopted"),
+        (refused["replace"], "that `up` refuses to replace"),
+        (refused["cancel"], "that `up` refuses to remove"),
+        (actions["submit"], "submitted"),
+        (actions["adopt"], "adopted"),
         (sum(job.action == "replace" and job.submits for job in report.jobs), "replaced"),
         (cancelled, "cancelled"),
         (continuing, "left running outside the stack"),

@@ -203,10 +203,6 @@ class ReviewReport:
         """Return the commit and the folder of an image's sources."""
         return self.origins.get(image.uri, NOT_CHECKED)
 
-    def count(self, *actions: str) -> int:
-        """Return the number of jobs with one of these actions."""
-        return sum(job.action in actions for job in self.jobs)
-
     @property
     def submitted(self) -> tuple[JobChange, ...]:
         """Return the jobs that the plan submits to a service."""
