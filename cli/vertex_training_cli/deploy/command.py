@@ -7,7 +7,7 @@ import binascii
 import os
 import pickletools
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -25,8 +25,8 @@ from vertex_training_cli.deploy.approval import (
     target_of,
     target_problems,
 )
-from vertex_training_cli.deploy.sources import PlanInputs
 from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.options import StackOfFile
 from vertex_training_cli.status import print_line, print_status
@@ -113,30 +113,34 @@ def deploy(
         what = f"--approval contains no approval record: {reason}."
         raise CommandError(what, "write the record with `vt approval`.") from None
     ref = stacks.find(stack)
-    inputs = sources.PlanInputs(policy_pack, refresh, policy_levels)
+    options = sources.plan_options(policy_pack, policy_levels, refresh=refresh)
     env = ref.deployment_environment(print_status)
     with sources.plan_held(ref.root, ref.stack):
-        if reasons := _reasons(record, ref, inputs, env):
+        if reasons := _reasons(record, ref, env, policy_pack, options):
             print_line(f"vt deploy: stack {stack} was not deployed. Nothing was changed.")
             for reason in reasons:
                 print_line(reason)
             raise typer.Exit(STOPPED)
         print_line(f"vt deploy: the plan of {stack} equals the approved plan")
         os.chdir(ref.root)
-        command = sources.up_command(ref.root, stack, inputs)
+        command = sources.up_command(ref.root, stack, options)
         os.execve(command[0], command, env)
 
 
 def _reasons(
-    record: Approval, ref: StackRef, inputs: PlanInputs, env: Mapping[str, str]
+    record: Approval,
+    ref: StackRef,
+    env: Mapping[str, str],
+    policy_pack: str | None,
+    options: Sequence[str],
 ) -> list[Problem]:
     """Return the reasons against the deployment from the first check that fails."""
-    here = sources.checkout(ref.root, ref.stack, inputs.policy_pack)
+    here = sources.checkout(ref.root, ref.stack, policy_pack)
     return (
         checkout_problems(record, ref.stack, here)
         or target_problems(record, target_of(ref, env), *signed_in(env))
-        or state_problems(sources.deployment(ref, env))
-        or plan_problems(record, sources.review(ref.root, ref.stack, inputs))
+        or state_problems(PulumiCli(ref.root, env).export_deployment(ref.stack))
+        or plan_problems(record, sources.review(ref.root, ref.stack, options))
     )
 
 
