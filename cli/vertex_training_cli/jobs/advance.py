@@ -102,27 +102,22 @@ Step = Callable[[Tick], Iterator[Action]]
 def submit_due(tick: Tick) -> Iterator[Action]:
     """Submit the jobs that are due by their schedule. A failed schedule stops no others."""
     for schedule in deployed_schedules(tick.deployment, SCHEDULE):
-        try:
-            ports = connect(schedule)
-            # Reading the store's time writes an object, so a dry run uses this machine's time.
-            moment = tick.at or (tick.now if tick.dry_run else None)
-            now = moment.timestamp() if moment else ports.intents.now()
-            for outcome in slots.advance(schedule, ports, now, dry_run=tick.dry_run):
-                yield _action(schedule, outcome)
-        except OperatorError as error:
-            yield _action(schedule, Outcome("failed", "", str(error)))
+        for outcome in _outcomes(tick, schedule):
+            done, reason = outcome.done, redact(outcome.reason)
+            yield Action(
+                "schedule", schedule.job, done, reason, outcome.job, outcome.slot, done == "failed"
+            )
 
 
-def _action(schedule: DeployedSchedule, outcome: Outcome) -> Action:
-    return Action(
-        "schedule",
-        schedule.job,
-        outcome.done,
-        redact(outcome.reason),
-        outcome.job,
-        outcome.slot,
-        failed=outcome.done == "failed",
-    )
+def _outcomes(tick: Tick, schedule: DeployedSchedule) -> Iterator[Outcome]:
+    try:
+        ports = connect(schedule)
+        # Reading the store's time writes an object, so a dry run uses this machine's time.
+        moment = tick.at or (tick.now if tick.dry_run else None)
+        now = moment.timestamp() if moment else ports.intents.now()
+        yield from slots.advance(schedule, ports, now, dry_run=tick.dry_run)
+    except OperatorError as error:
+        yield Outcome("failed", "", str(error))
 
 
 def climb_ladders(tick: Tick) -> Iterator[Action]:
