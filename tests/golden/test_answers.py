@@ -13,7 +13,7 @@ import pytest
 from tests.golden import changes, expectations
 from tests.golden.test_reviews import REPORTS
 from vertex_training_cli.review.headline import MACHINES, PEOPLE
-from vertex_training_cli.review.parts import HEADS, Topic
+from vertex_training_cli.review.parts import Topic
 
 #: Rows that answer one question.
 RIGHTS_ROWS = (PEOPLE, MACHINES, "Other rights")
@@ -33,7 +33,7 @@ def answered(name: str) -> dict[str, str]:
     """Question -> answer in the headline of a report; an empty one where it is "nothing"."""
     headline, _, _ = (REPORTS / f"{name}.md").read_text().partition("\n###")
     rows = [line.strip("| ").split(" | ", 1) for line in headline.splitlines() if line[:2] == "| "]
-    questions = {head: question for question, head in HEADS.items()}
+    questions = {topic.head: topic for topic in Topic}
     questions |= dict.fromkeys(RIGHTS_ROWS, Topic.RIGHTS)
     rest = re.search(
         r"^(?:No entries for|Unknown, because the preview failed): (.*)\.$",

@@ -17,7 +17,7 @@ import yaml
 
 from tests.conftest import Checkout, copy_checkout
 from tests.fixture_project import ROOT, reading_samples, sample
-from vertex_training_cli.review.parts import HEADS
+from vertex_training_cli.review.parts import Topic
 
 #: Stack -> its file; that of a page is copied to the top, as the page says.
 SAMPLES: Final = {
@@ -65,7 +65,7 @@ def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: st
     assert done.returncode == 0, f"{done.stderr}{written[1].read_text()}"
     report, page = json.loads(written[0].read_text()), written[1].read_text()
     headline = page.partition("\n###")[0]
-    assert [head for head in HEADS.values() if head not in headline] == []
+    assert [topic for topic in Topic if topic.head not in headline] == []
     assert {job["name"] for job in report["jobs"]} >= jobs(checkout.path / f"Pulumi.{name}.yaml")
     assert [job["name"] for job in report["jobs"] if f"`{job['name']}`" not in page] == []
     if name in EXTRA:

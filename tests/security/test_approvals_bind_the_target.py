@@ -62,7 +62,7 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deploy:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sources, "review", lambda *_: DIGEST)
-    monkeypatch.setattr(sources, "deployment", lambda *_: {})
+    monkeypatch.setattr(command.PulumiCli, "export_deployment", lambda *_: {})
     monkeypatch.setattr(command.os, "execve", lambda *_: print("deployed"))
     file = tmp_path / "approval.json"
     done = CliRunner().invoke(app, ["approval", "-s", "dev", DIGEST, "-o", str(file)])

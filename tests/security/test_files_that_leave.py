@@ -214,7 +214,7 @@ def test_log_of_a_job_is_shown_without_secrets(
     job_log.show(
         SimpleNamespace(ref=SimpleNamespace(project="p", is_local=False), log_id=lambda _job: "1"),  # pyright: ignore[reportArgumentType]
         vertex.CustomJob(command_job("true")),
-        replica=None, follow=False, tail=None, as_json=as_json, log=print,
+        replica=None, follow=False, tail=None, as_json=as_json,
     )  # fmt: skip
     shown = capsys.readouterr().out
     assert "canary" not in shown.lower()

@@ -76,8 +76,7 @@ def reviewed(*told: plans.Event, config: dict[str, str] = CONFIG) -> ReviewRepor
 
 
 def answer(found: ReviewReport, question: str) -> tuple[str, ...]:
-    told = answers(found, lambda text, _=0: text)
-    return next(each.phrases for each in told if each.question == question)
+    return tuple(answers(found, lambda text, _=0: text)[question])
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_vt_jobs_logs_shows_a_jobs_output_as_text(
     job_log.show(
         SimpleNamespace(ref=SimpleNamespace(project="p", is_local=False), log_id=lambda _job: "1"),  # pyright: ignore[reportArgumentType]
         vertex.CustomJob(body),
-        replica=None, follow=False, tail=None, as_json=as_json, log=print,
+        replica=None, follow=False, tail=None, as_json=as_json,
     )  # fmt: skip
     shown = capsys.readouterr().out
     assert acts(shown) == []

@@ -141,7 +141,7 @@ def test_job_of_the_cloud_is_shown_without_secrets(capsys: pytest.CaptureFixture
     for as_json in (True, False):
         command.print_job(job, ref, as_json=as_json)
         assert_redacted(capsys.readouterr().out)
-    command.print_jobs([job], ref, 1, as_json=True, log=print)
+    command.print_jobs([job], ref, 1, as_json=True)
     assert_redacted(capsys.readouterr().out)
 
 

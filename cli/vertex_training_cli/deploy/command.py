@@ -7,7 +7,7 @@ import binascii
 import os
 import pickletools
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -25,8 +25,8 @@ from vertex_training_cli.deploy.approval import (
     target_of,
     target_problems,
 )
-from vertex_training_cli.deploy.sources import PlanInputs
 from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.options import StackOfFile
 from vertex_training_cli.status import print_line, print_status
@@ -113,30 +113,34 @@ def deploy(
         what = f"--approval contains no approval record: {reason}."
         raise CommandError(what, "write the record with `vt approval`.") from None
     ref = stacks.find(stack)
-    inputs = sources.PlanInputs(policy_pack, refresh, policy_levels)
+    options = sources.plan_options(policy_pack, policy_levels, refresh=refresh)
     env = ref.deployment_environment(print_status)
     with sources.plan_held(ref.root, ref.stack):
-        if reasons := _reasons(record, ref, inputs, env):
+        if reasons := _reasons(record, ref, env, policy_pack, options):
             print_line(f"vt deploy: stack {stack} was not deployed. Nothing was changed.")
             for reason in reasons:
                 print_line(reason)
             raise typer.Exit(STOPPED)
         print_line(f"vt deploy: the plan of {stack} equals the approved plan")
         os.chdir(ref.root)
-        command = sources.up_command(ref.root, stack, inputs)
+        command = sources.up_command(ref.root, stack, options)
         os.execve(command[0], command, env)
 
 
 def _reasons(
-    record: Approval, ref: StackRef, inputs: PlanInputs, env: Mapping[str, str]
+    record: Approval,
+    ref: StackRef,
+    env: Mapping[str, str],
+    policy_pack: str | None,
+    options: Sequence[str],
 ) -> list[Problem]:
     """Return the reasons against the deployment from the first check that fails."""
-    here = sources.checkout(ref.root, ref.stack, inputs.policy_pack)
+    here = sources.checkout(ref.root, ref.stack, policy_pack)
     return (
         checkout_problems(record, ref.stack, here)
         or target_problems(record, target_of(ref, env), *signed_in(env))
-        or state_problems(sources.deployment(ref, env))
-        or plan_problems(record, sources.review(ref.root, ref.stack, inputs))
+        or state_problems(PulumiCli(ref.root, env).export_deployment(ref.stack))
+        or plan_problems(record, sources.review(ref.root, ref.stack, options))
     )
 
 
@@ -151,19 +155,10 @@ _OWN_PROVIDERS: Final = (
     ("vertex_training.snapshots.provider", "SnapshotProvider"),
     ("vertex_training.schedules.provider", "JobScheduleProvider"),
 )
-#: Pickle opcodes that the SDK writes for each own provider: a call of its class without arguments.
-#: Opcodes that depend on the pickle protocol are omitted.
-_OWN_PICKLES: Final = tuple(
-    (
-        ("SHORT_BINUNICODE", module),
-        ("SHORT_BINUNICODE", name),
-        ("STACK_GLOBAL", None),
-        ("EMPTY_TUPLE", None),
-        ("NEWOBJ", None),
-        ("STOP", None),
-    )
-    for module, name in _OWN_PROVIDERS
-)
+#: Pickle opcodes that the SDK writes for each own provider: module and name of its class, and a
+#: call without arguments. Opcodes that depend on the pickle protocol are omitted.
+_TEXT: Final = "SHORT_BINUNICODE"
+_CALL: Final = [_TEXT, _TEXT, "STACK_GLOBAL", "EMPTY_TUPLE", "NEWOBJ", "STOP"]
 _WITHOUT_EFFECT: Final = ("PROTO", "FRAME", "MEMOIZE")
 #: Maximum length of a pickled provider's text. An own provider has about 110 characters.
 _LONGEST: Final = 500
@@ -228,11 +223,12 @@ def is_own_provider(text: object) -> bool:
         return False
     try:
         pickled = base64.b64decode(text, validate=True)
-        steps = tuple(
+        steps = [
             (operation.name, argument)
             for operation, argument, _ in pickletools.genops(pickled)
             if operation.name not in _WITHOUT_EFFECT
-        )
+        ]
     except (binascii.Error, ValueError, IndexError, OverflowError, struct.error):
         return False
-    return steps in _OWN_PICKLES
+    provider = tuple(argument for _, argument in steps[:2])
+    return [name for name, _ in steps] == _CALL and provider in _OWN_PROVIDERS

@@ -16,7 +16,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -33,8 +33,6 @@ from vertex_training.stack import SCHEMA
 from vertex_training_cli.deploy.approval import Checkout
 from vertex_training_cli.engine import paths
 from vertex_training_cli.engine.plan import OFFLINE
-from vertex_training_cli.engine.pulumi_cli import PulumiCli
-from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact
 
 #: Outcomes of reports that can be approved.
@@ -336,21 +334,13 @@ def _leads_to_tracked(root: Path, link: str, tracked: Collection[str]) -> bool:
     return str(name) in tracked or any(name in PurePosixPath(file).parents for file in tracked)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanInputs:
-    """Options that a review and the deployment after the review share."""
-
-    policy_pack: str | None = None
-    refresh: bool = False
-    """True to refresh from the cloud first; False to start from the state."""
-    policy_levels: Path | None = None
-    """File of policy levels that override those of the stack file."""
-
-    def options(self) -> list[str]:
-        """Return the options that ``vt review`` and ``vt up`` share."""
-        pack = ["--policy-pack", self.policy_pack] if self.policy_pack else []
-        levels = ["--policy-levels", str(self.policy_levels)] if self.policy_levels else []
-        return [*pack, *levels, *(["--refresh"] if self.refresh else [])]
+def plan_options(
+    policy_pack: str | None, policy_levels: Path | None, *, refresh: bool
+) -> list[str]:
+    """Return the options that ``vt review`` and ``vt up`` share."""
+    pack = ["--policy-pack", policy_pack] if policy_pack else []
+    levels = ["--policy-levels", str(policy_levels)] if policy_levels else []
+    return [*pack, *levels, *(["--refresh"] if refresh else [])]
 
 
 def engine_plan(root: Path, stack: str) -> Path:
@@ -375,7 +365,7 @@ def plan_held(root: Path, stack: str) -> Iterator[None]:
         os.close(lock)
 
 
-def review(root: Path, stack: str, inputs: PlanInputs) -> str:
+def review(root: Path, stack: str, options: Sequence[str]) -> str:
     """Review the stack, save the engine's plan to ``engine_plan``, and return the plan's digest."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"
@@ -383,18 +373,12 @@ def review(root: Path, stack: str, inputs: PlanInputs) -> str:
         command += ["--format", "json", "--output", str(file)]
         plan = engine_plan(root, stack)
         plan.unlink(missing_ok=True)  # An older plan must never be deployed.
-        command += ["--save-plan", str(plan)]
-        command += inputs.options()
+        command += ["--save-plan", str(plan), *options]
         code = subprocess.run(command, cwd=root, check=False, stdout=sys.stderr).returncode
         if code:
             hint = f"run `make preview STACK={stack}` to see the whole report."
             raise CommandError(f"the review of stack {stack} ended with exit code {code}.", hint)
         return digest_in(file.read_text())
-
-
-def deployment(ref: StackRef, env: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the deployment in the stack's state; empty if the stack was never deployed."""
-    return PulumiCli(ref.root, env).export_deployment(ref.stack)
 
 
 def digest_in(report: str) -> str:
@@ -423,8 +407,8 @@ def approvable_digest_in(report: str, stack: str) -> str:
     return digest
 
 
-def up_command(root: Path, stack: str, inputs: PlanInputs) -> list[str]:
+def up_command(root: Path, stack: str, options: Sequence[str]) -> list[str]:
     """Return the `vt up` command that replaces this process and deploys the reviewed plan."""
     command = [sys.executable, "-m", "vertex_training_cli.cli", "up", "--stack", stack]
-    command += ["--yes", "--skip-preview", "--non-interactive", *inputs.options()]
+    command += ["--yes", "--skip-preview", "--non-interactive", *options]
     return [*command, "--plan", str(engine_plan(root, stack))]

@@ -11,7 +11,6 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +24,6 @@ from vertex_training_cli.engine.plan import (
     PolicyViolation,
     ResourceState,
     Step,
-    failed_plan,
     with_error,
     without_computed_labels,
 )
@@ -127,19 +125,18 @@ class _PlanBuilder:
         if metadata["op"] == "refresh":
             self.refreshed[urn] = old
         before = self.refreshed.get(urn)
-        step = Step(
+        is_other = before and (old is None or old.inputs != before.inputs)
+        paths = metadata.get("detailedDiff") or metadata.get("diffs") or ()
+        (self.parts if metadata["op"] in PARTS else self.steps)[urn] = Step(
             op=metadata["op"],
             urn=urn,
             type=metadata["type"],
             old=old,
             new=ResourceState.parse(metadata.get("new")),
             keys=tuple(metadata.get("keys") or ()),
-            paths=without_computed_labels(
-                metadata.get("detailedDiff") or metadata.get("diffs") or ()
-            ),
-            deployed=before if before and (old is None or old.inputs != before.inputs) else None,
+            paths=without_computed_labels(paths),
+            deployed=before if is_other else None,
         )
-        (self.parts if step.op in PARTS else self.steps)[step.urn] = step
 
 
 #: Keys of a preview document, which has at least one of these.
@@ -186,16 +183,6 @@ def _document_step(raw: Mapping[str, Any]) -> Step:
 STREAMING: Final = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 
 
-@dataclass(frozen=True, slots=True)
-class EventStream:
-    """Output of a preview that printed events."""
-
-    lines: tuple[str, ...]
-    """The engine's events, one per line."""
-    exit_code: int
-    stderr: str
-
-
 def stream_events(
     pulumi: PulumiCli,
     stack: str,
@@ -204,8 +191,11 @@ def stream_events(
     refresh: bool = False,
     save_plan: Path | None = None,
     on_event: Callable[[int], None] = lambda _: None,
-) -> EventStream:
-    """Preview ``stack``. Calls ``on_event`` with the number of events so far."""
+) -> tuple[list[str], int, str]:
+    """Preview ``stack``, and return the engine's events, exit code and error output.
+
+    Calls ``on_event`` with the number of events so far.
+    """
     try:
         command = pulumi.command("preview", "--stack", stack, "--json", "--non-interactive")
     except CommandError as error:
@@ -232,18 +222,18 @@ def stream_events(
         message = with_hint(stderr.read().strip())
     if not lines:
         raise PreviewError(redact(message) or f"`pulumi preview` ended with exit code {exit_code}")
-    return EventStream(tuple(lines), exit_code, message)
+    return lines, exit_code, message
 
 
 def make_plan(pulumi: PulumiCli, stack: str, **options: Any) -> Plan:
     """Preview ``stack`` as ``stream_events`` does; return a failed plan if the preview fails."""
     try:
-        stream = stream_events(pulumi, stack, **options)
-        preview = parse(stream.lines, stack)
+        lines, exit_code, stderr = stream_events(pulumi, stack, **options)
+        preview = parse(lines, stack)
     except (PreviewError, EventParseError) as failed:
-        return failed_plan(stack, str(failed))
-    if stream.exit_code and not preview.errors and not preview.violations:
-        preview = with_error(preview, stream.stderr)
+        return with_error(Plan(stack), str(failed))
+    if exit_code and not preview.errors and not preview.violations:
+        preview = with_error(preview, stderr)
     return dataclasses.replace(preview, config=_whole_config(pulumi.root, stack, preview.config))
 
 
@@ -262,5 +252,4 @@ def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[s
 def compare_with_cloud(pulumi: PulumiCli, stack: str) -> subprocess.CompletedProcess[str]:
     """Preview ``stack`` after a refresh from the cloud; stdout is a preview document."""
     options = ("--refresh", "--expect-no-changes", "--show-sames", "--json", "--stack", stack)
-    comparing = PulumiCli(pulumi.root, {**pulumi.env, COMPARES: "true"})
-    return comparing.capture("preview", *options)
+    return pulumi.with_variables(**{COMPARES: "true"}).capture("preview", *options)

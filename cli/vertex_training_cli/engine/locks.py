@@ -52,9 +52,7 @@ class StackLock:
         hint = "wait until the process has ended."
         if not self.here:
             cancel = f"`pulumi cancel --yes --stack {self.stack}`"
-            hint = (
-                f"wait until the process has ended. If the process no longer exists, run {cancel}."
-            )
+            hint += f" If the process no longer exists, run {cancel}."
         return CommandError(
             f"stack {self.stack} is in use by pulumi, process {self.pid} on {self.host} "
             f"(lock {self.place}).",

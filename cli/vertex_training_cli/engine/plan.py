@@ -316,12 +316,7 @@ class Observations:
 NOTHING_OBSERVED: Final = Observations()
 
 
-def failed_plan(stack: str, reason: str) -> Plan:
-    """Return the plan of a preview that failed and printed only ``reason``."""
-    return Plan(stack, diagnostics=(Diagnostic("error", redact(reason)),))
-
-
 def with_error(plan: Plan, reason: str) -> Plan:
-    """Return the plan with ``reason`` as an error, for a failed preview that reported no error."""
+    """Return the plan with ``reason`` as an error, for a preview that failed without an error."""
     error = Diagnostic("error", redact(reason))
     return dataclasses.replace(plan, diagnostics=(*plan.diagnostics, error), succeeded=False)

@@ -131,8 +131,11 @@ def _document(content: bytes) -> Any:
             parse_int=_number,
         )
         _check_depth(document)
+        json.dumps(document, ensure_ascii=False).encode()
     except UnicodeDecodeError:
         raise PreviewParseError("the plan file is not valid UTF-8") from None
+    except UnicodeEncodeError:  # JSON may contain a half of a surrogate pair.
+        raise PreviewParseError("the plan file has a text with invalid Unicode") from None
     except json.JSONDecodeError:
         raise PreviewParseError("the plan file is not valid JSON") from None
     except RecursionError:
@@ -146,8 +149,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
         raise ValueError("an object of the plan file has a duplicate key")
-    for key in document:
-        _check_text(key)
     return document
 
 
@@ -165,21 +166,6 @@ def _check_depth(document: Any) -> None:
         depth += 1
         if depth > MAX_DEPTH:
             raise ValueError(f"the plan file is nested deeper than {MAX_DEPTH} levels")
-        below: list[Any] = []
-        for item in level:
-            if isinstance(item, dict):
-                below += item.values()
-            elif isinstance(item, list):
-                below += item
-            elif isinstance(item, str):
-                _check_text(item)
-        level = below
-
-
-def _check_text(text: str) -> None:
-    if text.isascii():
-        return
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("the plan file has a text with invalid Unicode") from None
+        objects = [item for item in level if isinstance(item, dict)]
+        level = [value for item in level if isinstance(item, list) for value in item]
+        level += [value for item in objects for value in item.values()]

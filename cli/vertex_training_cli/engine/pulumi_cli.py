@@ -154,7 +154,7 @@ def run_at_terminal(command: list[str], cwd: Path, env: Mapping[str, str]) -> in
         elif not (at_terminal and number == signal.SIGINT):
             process.send_signal(number)
 
-    stdout, stderr = (None if _is_terminal(file) else subprocess.PIPE for file in (1, 2))
+    stdout, stderr = (None if os.isatty(file) else subprocess.PIPE for file in (1, 2))
     # Signals that arrive before the start of the command are forwarded after the start.
     with _signals(forward) as arrived:
         process = subprocess.Popen(
@@ -220,21 +220,9 @@ def _write(file: int, content: bytes) -> bool:
     return True
 
 
-def _is_terminal(file: int) -> bool:
-    try:
-        return os.isatty(file)
-    except OSError:
-        return False
-
-
 def _in_foreground() -> bool:
     try:
-        terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+        with open("/dev/tty", "rb+", buffering=0) as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
     except OSError:
         return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)

@@ -84,10 +84,7 @@ class StackRef:
         """Return the environment for ``pulumi`` without starting the local cloud."""
         if not self.is_local or os.environ.get(EMULATOR):
             return os.environ
-        from localgcp.home.environment import environment
-
-        home = Home.find(cwd=self.root)
-        return environment(home, _running(home).ports)
+        return _local_environment(self.root, None)
 
     def deployment_environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
         """Return the environment for a deployment, with this Python first on PATH."""
@@ -141,12 +138,10 @@ class StackRef:
         """Connect Google's clients of this process to the local cloud if the stack is local."""
         if not self.is_local or os.environ.get(EMULATOR):
             return
-        info = _running(Home.find(cwd=self.root))
-        os.environ[EMULATOR] = f"127.0.0.1:{info.vertex_port}"
-        os.environ[BIGQUERY] = f"http://127.0.0.1:{info.vertex_port}"
-        os.environ[STORAGE_EMULATOR] = f"http://127.0.0.1:{info.storage_port}"
-        if info.registry_port:
-            os.environ[REGISTRY] = f"127.0.0.1:{info.registry_port}"
+        home = Home.find(cwd=self.root)
+        env = home.environment(_running(home).ports)
+        addresses = (EMULATOR, BIGQUERY, STORAGE_EMULATOR, REGISTRY)
+        os.environ.update({name: env[name] for name in addresses if name in env})
 
 
 def own_bytecode() -> Mapping[str, str]:
@@ -244,13 +239,15 @@ def _running(home: Home) -> ServerInfo:
     return info
 
 
-def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]:
+def _local_environment(root: Path, log: Callable[[str], None] | None) -> dict[str, str]:
+    """Return the environment of the local cloud. With ``log``, start the local cloud."""
     from localgcp import lifecycle
     from localgcp.home.environment import environment
 
     home = Home.find(cwd=root)
     with local_cloud_errors():
-        return environment(home, lifecycle.start(home, log).ports)
+        info = lifecycle.start(home, log) if log else _running(home)
+        return environment(home, info.ports)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -174,11 +175,6 @@ def diff_fields(old: Any, new: Any) -> list[FieldDifference]:
     ]
 
 
-def added_fields(value: Any) -> list[FieldDifference]:
-    """Return all fields of a value as added fields."""
-    return diff_fields({}, value)
-
-
 def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(new, dict) and (isinstance(old, dict) or (old is ABSENT and new)):
         before = {} if old is ABSENT else old
@@ -186,14 +182,10 @@ def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
             inside = f"{path}.{key}" if path else key
             yield from _walk(inside, before.get(key, ABSENT), new.get(key, ABSENT))
     elif isinstance(old, list) and isinstance(new, list):
-        for index in range(max(len(old), len(new))):
-            yield from _walk(f"{path}[{index}]", _item(old, index), _item(new, index))
+        for index, both in enumerate(itertools.zip_longest(old, new, fillvalue=ABSENT)):
+            yield from _walk(f"{path}[{index}]", *both)
     elif old != new or isinstance(old, bool) != isinstance(new, bool):  # In Python, 1 == True.
         yield path, old, new
-
-
-def _item(items: list[Any], index: int) -> Any:
-    return items[index] if index < len(items) else ABSENT
 
 
 def _as_text(value: Any) -> str | None:

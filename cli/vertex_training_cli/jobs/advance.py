@@ -10,12 +10,13 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT
 from vertex_training.catalog.resource_types import SCHEDULE
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.customjob.protocol.idle import IdleFinding, goes_on
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
@@ -35,9 +36,6 @@ from vertex_training_cli.jobs.deployed import inputs_in, inputs_of
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
 
 #: Time after which a job that waits for machines is reported.
 PENDING: Final = timedelta(hours=2)
@@ -104,27 +102,22 @@ Step = Callable[[Tick], Iterator[Action]]
 def submit_due(tick: Tick) -> Iterator[Action]:
     """Submit the jobs that are due by their schedule. A failed schedule stops no others."""
     for schedule in deployed_schedules(tick.deployment, SCHEDULE):
-        try:
-            ports = connect(schedule)
-            # Reading the store's time writes an object, so a dry run uses this machine's time.
-            moment = tick.at or (tick.now if tick.dry_run else None)
-            now = moment.timestamp() if moment else ports.intents.now()
-            for outcome in slots.advance(schedule, ports, now, dry_run=tick.dry_run):
-                yield _action(schedule, outcome)
-        except OperatorError as error:
-            yield _action(schedule, Outcome("failed", "", str(error)))
+        for outcome in _outcomes(tick, schedule):
+            done, reason = outcome.done, redact(outcome.reason)
+            yield Action(
+                "schedule", schedule.job, done, reason, outcome.job, outcome.slot, done == "failed"
+            )
 
 
-def _action(schedule: DeployedSchedule, outcome: Outcome) -> Action:
-    return Action(
-        "schedule",
-        schedule.job,
-        outcome.done,
-        redact(outcome.reason),
-        outcome.job,
-        outcome.slot,
-        failed=outcome.done == "failed",
-    )
+def _outcomes(tick: Tick, schedule: DeployedSchedule) -> Iterator[Outcome]:
+    try:
+        ports = connect(schedule)
+        # Reading the store's time writes an object, so a dry run uses this machine's time.
+        moment = tick.at or (tick.now if tick.dry_run else None)
+        now = moment.timestamp() if moment else ports.intents.now()
+        yield from slots.advance(schedule, ports, now, dry_run=tick.dry_run)
+    except OperatorError as error:
+        yield Outcome("failed", "", str(error))
 
 
 def climb_ladders(tick: Tick) -> Iterator[Action]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.errors import (
     CommandError,
@@ -30,9 +30,6 @@ from vertex_training_cli.jobs.service import Jobs, declared_elsewhere, kind_of
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, matching, seconds
 from vertex_training_cli.status import print_status
 
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
-
 #: Exit code after the deadline, like that of timeout(1).
 TIME_IS_UP: Final = 124
 #: Exit code if a confirmation cannot be requested.
@@ -45,6 +42,9 @@ JobArgument = Annotated[
     typer.Argument(
         metavar="JOB", help="Job: name in the stack (newest run), id, or resource name."
     ),
+]
+JobsArgument = Annotated[
+    list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
 ]
 
 
@@ -92,11 +92,11 @@ def list_(
     states = [known_state(text) for text in state or []]
     stack_jobs = _jobs_of(stack)
     chosen = stack_jobs.list(all_stacks=all_stacks, states=states, labels=labels)
-    reader = MetricsReader(stack_jobs.ref.project, print_status) if metrics else None
+    reader = MetricsReader(stack_jobs.ref.project) if metrics else None
     if metrics:  # Lists omit the trials of tuning jobs.
         chosen[:limit] = [stack_jobs.whole(job) for job in chosen[:limit]]
     as_json = format_ is Format.JSON
-    print_jobs(chosen, stack_jobs.ref, limit, as_json=as_json, log=print_status, reader=reader)
+    print_jobs(chosen, stack_jobs.ref, limit, as_json=as_json, reader=reader)
 
 
 def show_(
@@ -111,15 +111,13 @@ def show_(
     """
     stack_jobs = _jobs_of(stack)
     as_json = format_ is Format.JSON
-    reader = None if as_json else MetricsReader(stack_jobs.ref.project, print_status)
+    reader = None if as_json else MetricsReader(stack_jobs.ref.project)
     chosen = stack_jobs.find(job)
     print_job(chosen, stack_jobs.of(chosen).ref, as_json=as_json, reader=reader)
 
 
 def compare_(
-    job: Annotated[
-        list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
-    ],
+    job: JobsArgument,
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
@@ -131,10 +129,10 @@ def compare_(
     Example: `vt jobs compare titanic run_titanic --format json`.
     """
     stack_jobs = _jobs_of(stack)
-    reader = MetricsReader(stack_jobs.ref.project, print_status)
+    reader = MetricsReader(stack_jobs.ref.project)
     sides = [compared(stack_jobs.find(one), stack_jobs.ref.region, reader) for one in job]
     if format_ is Format.JSON:
-        print(json_document([asdict(side) for side in sides]))
+        print(json_document(sides))
         return
     heads, rows = comparison_table(sides)
     console().print(table(*heads, rows=[tuple(map(plain, row)) for row in rows]))
@@ -175,7 +173,7 @@ def logs(
     chosen = stack_jobs.find(job)
     log.show(
         stack_jobs.of(chosen), chosen, replica=replica, follow=follow, tail=tail,
-        as_json=format_ is Format.JSON, log=print_status, trial=trial,
+        as_json=format_ is Format.JSON, trial=trial,
     )  # fmt: skip
 
 
@@ -208,9 +206,7 @@ def artifacts(
 
 
 def wait(
-    job: Annotated[
-        list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
-    ],
+    job: JobsArgument,
     stack: SelectedStack = None,
     goal: Annotated[
         AwaitedState,
@@ -236,9 +232,7 @@ def wait(
 
 
 def cancel(
-    job: Annotated[
-        list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
-    ],
+    job: JobsArgument,
     stack: SelectedStack = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")] = False,
 ) -> None:
@@ -298,55 +292,47 @@ def print_jobs(
     limit: int,
     *,
     as_json: bool,
-    log: Callable[[str], None],
     reader: MetricsReader | None = None,
 ) -> None:
     """Print the newest ``limit`` jobs; with ``reader``, also their metrics."""
-    now = datetime.now(UTC)
-    measured = reader.of_all(jobs[:limit]) if reader else {}
+    now, listed = datetime.now(UTC), jobs[:limit]
+    measured = reader.of_all(listed) if reader else {}
     if as_json:
-        entries = [view.list_entry(job, now) for job in jobs[:limit]]
-        for job, entry in zip(jobs, entries, strict=False):
-            entry |= _local_facts(job, ref)
+        entries = [view.list_entry(job, now) | _local_facts(job, ref) for job in listed]
+        for job, entry in zip(listed, entries, strict=True):
             entry |= {"metrics": measured[job.name]} if reader else {}
         print(json_document(entries))
         return
     if not jobs:
-        log(f"no matching jobs{declared_elsewhere(ref, 'jobs', 'vt jobs list')}")
+        print_status(f"no matching jobs{declared_elsewhere(ref, 'jobs', 'vt jobs list')}")
         return
     runs = view.run_texts(jobs)
-    marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
+    marks = {job.name for job in listed if substitutes_of(job, ref)}
     names = [*dict.fromkeys(name for metrics in measured.values() for name in metrics)]
     names = names[:MOST_METRICS]
-    cells: list[tuple[AnyJob, dict[str, str]]] = []
-    for job in jobs[:limit]:
-        row = view.row(job, now) | {"run": runs[job.name]}
+    several = len({view.stack(job) for job in listed}) > 1
+    cells = [view.row(job, now) for job in listed]
+    for job, row in zip(listed, cells, strict=True):
+        row |= {"run": runs[job.name], "stack": view.stack(job) if several else ""}
         row["job"] += " (tuning)" if view.is_tuning(job) else ""
         row["state"] += MARK if job.name in marks else ""
-        cells.append((job, row))
-    if len({view.stack(job) for job, _ in cells}) > 1:
-        cells = [(job, {**row, "stack": view.stack(job)}) for job, row in cells]
-    used = [
-        key
-        for key in view.COLUMNS
-        if key not in view.OPTIONAL or any(row.get(key) for _, row in cells)
-    ]
+    filled = {key for row in cells for key, cell in row.items() if cell}
+    used = [key for key in view.COLUMNS if key not in view.OPTIONAL or key in filled]
     rows = [
         (
             *(row.get(key, "") for key in used),
             *(view.shown(measured[job.name].get(name)) for name in names),
         )
-        for job, row in cells
+        for job, row in zip(listed, cells, strict=True)
     ]
-    heads = (*(key.upper() for key in used), *names)
-    console().print(table(*heads, rows=rows))
+    console().print(table(*map(str.upper, used), *names, rows=rows))
     if marks:
-        log(
+        print_status(
             f"{MARK} The job ran on another machine or Python version than requested: see "
             "`vt jobs show`"
         )
     if len(jobs) > limit:
-        log(f"{len(jobs) - limit} older jobs are not shown (raise --limit)")
+        print_status(f"{len(jobs) - limit} older jobs are not shown (raise --limit)")
 
 
 def print_job(
@@ -380,8 +366,7 @@ def print_job(
     if view.is_tuning(job):
         heads, lines = view.trial_table(view.message(job))
         console().print()
-        names = (*map(str.upper, heads[:2]), *heads[2:])
-        console().print(table(*names, rows=lines))
+        console().print(table(*heads, rows=lines))
 
 
 def _accelerator_use(job: AnyJob, ref: StackRef) -> dict[str, Any]:

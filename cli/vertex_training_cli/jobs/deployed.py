@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from vertex_training.customjob.google.job_service import enum_name
+from vertex_training.customjob.google.job_service import AnyJob, enum_name
 from vertex_training.customjob.kinds import KINDS
+from vertex_training.customjob.protocol.idle import IdleStop
+from vertex_training.customjob.protocol.ladder import Ladder
 from vertex_training.customjob.protocol.ports import (
     CANCELLING,
     JOB_LABEL,
@@ -36,11 +38,6 @@ from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef, find_unchecked
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.service import Jobs, kind_of, labels_of
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
-    from vertex_training.customjob.protocol.idle import IdleStop
-    from vertex_training.customjob.protocol.ladder import Ladder
 
 
 def inputs_in(

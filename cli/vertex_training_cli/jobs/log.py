@@ -8,9 +8,11 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from vertex_training.customjob.google import backends, logs
+from vertex_training.customjob.google.backends import BackendJobs
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.customjob.google.logs import LogLine
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
@@ -20,10 +22,6 @@ from vertex_training_cli.engine.values import LineRedactor
 from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.service import Jobs, kind_of
 from vertex_training_cli.status import print_status
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.backends import BackendJobs
-    from vertex_training.customjob.google.job_service import AnyJob
 
 #: Time between two reads in seconds. Cloud Logging allows 60 reads per minute and project.
 CLOUD_PAUSE: Final = 5.0
@@ -38,7 +36,6 @@ def show(
     follow: bool,
     tail: int | None,
     as_json: bool,
-    log: Callable[[str], None],
     trial: str | None = None,
 ) -> None:
     """Print a job's log. Each line starts with its trial and replica if the log has several."""
@@ -79,15 +76,15 @@ def show(
             write(line, name if len(chosen) > 1 else "")
             empty = False
     if empty:
-        log(f"the log of job {view.title(job)} is empty; the job is {view.state(job)}")
+        print_status(f"the log of job {view.title(job)} is empty; the job is {view.state(job)}")
 
 
-def follow(jobs: Jobs, job: AnyJob, report: Callable[[str], None]) -> None:
+def follow(jobs: Jobs, job: AnyJob) -> None:
     """Print a job's log until the job has ended. Errors while reading the log are reported."""
     try:
-        show(jobs, job, replica=None, follow=True, tail=None, as_json=False, log=report)
+        show(jobs, job, replica=None, follow=True, tail=None, as_json=False)
     except OperatorError as error:
-        report(f"cannot read the log; the job continues: {error}")
+        print_status(f"cannot read the log; the job continues: {error}")
 
 
 def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, str, str]]:

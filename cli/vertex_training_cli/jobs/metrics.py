@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from vertex_training.catalog import costs
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.errors import OperatorError
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.deployed import RUN_CODE
 from vertex_training_cli.jobs.objects import Objects
 from vertex_training_cli.jobs.service import kind_of
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
+from vertex_training_cli.status import print_status
 
 #: Metrics that come first in tables.
 FIRST: Final = ("validation_accuracy", "test_accuracy")
@@ -38,9 +36,8 @@ MOST_NAMES: Final = 1000
 class MetricsReader:
     """Reads the metrics of a project's jobs. Only the first error is logged."""
 
-    def __init__(self, project: str, log: Callable[[str], None]) -> None:
-        self._project, self._log = project, log
-        self._has_failed = False
+    def __init__(self, project: str) -> None:
+        self._project, self._has_failed = project, False
 
     @cached_property
     def _objects(self) -> Objects:
@@ -51,7 +48,7 @@ class MetricsReader:
         if view.is_tuning(job):
             best = next(iter(view.trials_of(view.message(job))), None)
             return dict(best.metrics) if best else {}
-        return numbers(parsed(self._read(job, METRICS)))
+        return numbers(parsed(self._read(job)))
 
     def of_all(self, jobs: Sequence[AnyJob]) -> dict[str, dict[str, float]]:
         """Return the metrics of several jobs, by resource name."""
@@ -59,15 +56,15 @@ class MetricsReader:
             names = [job.name for job in jobs]
             return dict(zip(names, pool.map(self.metrics, jobs), strict=True))
 
-    def _read(self, job: AnyJob, name: str) -> bytes:
+    def _read(self, job: AnyJob) -> bytes:
         folder = str(view.spec_of(job).base_output_directory.output_uri_prefix)
         if not folder:
             return b""
         try:
-            return self._objects.nearest(folder, name)
+            return self._objects.nearest(folder, METRICS)
         except OperatorError as error:
             if not self._has_failed:
-                self._log(f"cannot read metrics: {error}")
+                print_status(f"cannot read metrics: {error}")
             self._has_failed = True
             return b""
 
@@ -99,23 +96,8 @@ def parsed(body: bytes) -> Any:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A job in a comparison."""
-
-    job: str
-    run: str
-    id: str
-    state: str
-    duration: str
-    cost: str
-    """Cost of the job's running time at list prices."""
-    parameters: Mapping[str, str]
-    metrics: Mapping[str, float]
-
-
-def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
-    """Return the properties, parameters and metrics of one job."""
+def compared(job: AnyJob, region: str, reader: MetricsReader) -> dict[str, Any]:
+    """Return the properties, cost (at list prices), parameters and metrics of one job."""
     now, message = datetime.now(UTC), view.message(job)
     row = view.row(job, now)
     began: Any = job.start_time
@@ -125,28 +107,26 @@ def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
         hourly = costs.of_job(message, region, kind_of(job).backend).hourly
         if hourly is not None:
             cost = costs.usd(hourly * (ended - began).total_seconds() / 3600)
-    return Compared(
+    return {
         **{key: row[key] for key in ("job", "run", "id", "state", "duration")},
-        cost=cost,
-        parameters=parameters(kind_of(job).trial_of(message)),
-        metrics=reader.metrics(job),
-    )
+        "cost": cost,
+        "parameters": parameters(kind_of(job).trial_of(message)),
+        "metrics": reader.metrics(job),
+    }
 
 
-def comparison_table(jobs: Sequence[Compared]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the header and the rows of a table with a column for each job."""
-    heads = ("", *(f"{job.job} {job.run}".strip() for job in jobs))
-    rows = [
-        (key, *(str(getattr(job, key)) for job in jobs))
-        for key in ("id", "state", "duration", "cost")
-    ]
-    names = dict.fromkeys(name for job in jobs for name in job.parameters)
-    for name in names:
-        cells = [job.parameters.get(name, "") for job in jobs]
+def comparison_table(
+    jobs: Sequence[Mapping[str, Any]],
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the header and the rows of a table with a column for each job of ``compared``."""
+    heads = ("", *(f"{job['job']} {job['run']}".strip() for job in jobs))
+    rows = [(key, *(job[key] for job in jobs)) for key in ("id", "state", "duration", "cost")]
+    for name in dict.fromkeys(name for job in jobs for name in job["parameters"]):
+        cells = [job["parameters"].get(name, "") for job in jobs]
         if len(set(cells)) > 1:
             rows.append((name, *cells))
-    for name in dict.fromkeys(name for job in jobs for name in job.metrics):
-        rows.append((name, *(view.shown(job.metrics.get(name)) for job in jobs)))
+    for name in dict.fromkeys(name for job in jobs for name in job["metrics"]):
+        rows.append((name, *(view.shown(job["metrics"].get(name)) for job in jobs)))
     return heads, rows
 
 

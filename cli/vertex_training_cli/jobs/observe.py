@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training.customjob.google import intent_store, logs
+from vertex_training.customjob.google.logs import JobLogs
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name, kind_of_submission
-from vertex_training.customjob.protocol.ports import RECORD_DELETED
+from vertex_training.customjob.protocol.ports import RECORD_DELETED, RUNG_LABEL
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training.schedules.deployed import DeployedSchedule
 from vertex_training.schedules.provider import connect
@@ -31,11 +32,8 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import as_mapping, redact
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.objects import CheckpointLook
-from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.jobs.service import Jobs, labels_of
 from vertex_training_cli.process import run_within
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.logs import JobLogs
 
 #: Time limit for all requests together, in seconds.
 BOUND: Final = 20.0
@@ -46,6 +44,8 @@ THREADS: Final = 8
 LINE_LENGTH: Final = 160
 #: Operations in the order in which their jobs are read: jobs that the change ends come first.
 ORDER: Final = ("delete", "delete-replaced", "replace", "update", "same")
+#: Yields facts about the jobs of a plan, by request id or job. Facts before an error are kept.
+Finder = Callable[[StackRef, Plan], Iterator[tuple[str, Any]]]
 
 
 def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOUND) -> Observations:
@@ -55,28 +55,31 @@ def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOU
     names = list(dict.fromkeys(step.old.id for step in steps if step.old))
     if offline:
         return Observations(not_observed="the preview was made offline" if names else "")
-    adopted, repeated = set[str](), dict[str, str]()
-    lost, observed = dict[str, tuple[str, ...]](), list[Observations]()
+    facts: dict[Finder, dict[str, Any]] = {_adopted: {}, _repeated: {}, _dropped: {}}
+    observed = [Observations(not_observed=LATE)]
     run_within(
         bound + 1,
         (
-            partial(_find_adopted, ref, plan, adopted),
-            partial(_find_repeated, ref, plan, repeated),
-            partial(_find_dropped, ref, plan, lost),
+            *(partial(_collect, find, ref, plan, found) for find, found in facts.items()),
             lambda: observed.append(observe_by_name(ref, names, bound=bound)),
         ),
     )
-    late = Observations(not_observed=LATE)
     return dataclasses.replace(
-        observed[0] if observed else late,
-        adopted=frozenset(adopted),
-        repeated=dict(repeated),
-        dropped=dict(lost),
+        observed[-1],
+        adopted=frozenset(facts[_adopted]),
+        repeated=dict(facts[_repeated]),
+        dropped=dict(facts[_dropped]),
     )
 
 
-def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
-    """Find new jobs that would write to an earlier job's folder: request -> earlier job."""
+def _collect(find: Finder, ref: StackRef, plan: Plan, facts: dict[str, Any]) -> None:
+    with suppress(CommandError, OperatorError):  # `up` reads again before each submission.
+        for key, fact in find(ref, plan):
+            facts[key] = fact
+
+
+def _repeated(ref: StackRef, plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield each new request that would write to an earlier job's folder, with that job."""
     for step in plan.steps:
         if step.type not in JOBS or step.new is None or step.op not in ("create", "replace"):
             continue
@@ -87,55 +90,40 @@ def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
             request_id = str(rung.get("requestId"))
             if request_id == before or not options.get("controlBucket"):
                 continue
-            try:
-                ref.connect_clients()
-                folder = f"{options.get('records', '')}{kind.records}"
-                records = intent_store.connect(
-                    ref.project, str(options["controlBucket"]), folder,
-                    str(options.get("impersonate", "")),
-                )  # fmt: skip
-                stored = records.read(request_id)
-            except (CommandError, OperatorError):
-                return
+            ref.connect_clients()
+            folder = f"{options.get('records', '')}{kind.records}"
+            bucket, account = str(options["controlBucket"]), str(options.get("impersonate", ""))
+            stored = intent_store.connect(ref.project, bucket, folder, account).read(request_id)
             if stored and stored.record.job_name:
-                repeated[request_id] = stored.record.job_name
+                yield request_id, stored.record.job_name
 
 
-def _find_dropped(ref: StackRef, plan: Plan, slots_by_job: dict[str, tuple[str, ...]]) -> None:
-    """Find due start times that a changed schedule drops, by the name of the job."""
+def _dropped(ref: StackRef, plan: Plan) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the jobs whose changed schedule drops due start times, with these times."""
     for step in plan.steps:
         if step.type != SCHEDULE or step.op != "update" or not (step.old and step.new):
             continue
-        try:
+        # `up` reports the errors.
+        with suppress(CommandError, OperatorError, KeyError, TypeError, ValueError):
             ref.connect_clients()
             old = DeployedSchedule.of(step.old.outputs)
             new = DeployedSchedule.of(step.new.inputs)
-            now = datetime.now(UTC).timestamp()
-            if slots := dropped(old, new, lambda: connect(old), now):  # noqa: B023 - called at once
-                slots_by_job[old.job] = tuple(slots)
-        except (CommandError, OperatorError, KeyError, TypeError, ValueError):
-            continue  # `up` reports the error.
+            if slots := dropped(old, new, partial(connect, old), datetime.now(UTC).timestamp()):
+                yield old.job, tuple(slots)
 
 
-def _find_adopted(ref: StackRef, plan: Plan, adopted: set[str]) -> None:
-    """Find requests of new jobs whose job exists already, as after an import of an old state."""
-    new = [
-        step.new.inputs
-        for step in plan.steps
-        if step.type in JOBS and step.op == "create" and step.new
-    ]
+def _adopted(ref: StackRef, plan: Plan) -> Iterator[tuple[str, bool]]:
+    """Yield new requests whose job exists already, as after an import of an old state."""
+    created = (step for step in plan.steps if step.type in JOBS and step.op == "create")
+    new = [step.new.inputs for step in created if step.new]
     if not new:
         return
-    try:
-        ref.connect_clients()
-        jobs = Jobs(ref)
-        for inputs in new:
-            request_id = str(inputs.get("requestId"))
-            kind = kind_of_submission(as_mapping(inputs.get("submission")))
-            if jobs.is_adopted(request_id, kind):
-                adopted.add(request_id)
-    except (CommandError, OperatorError):
-        return  # `up` searches again before the submission.
+    ref.connect_clients()
+    jobs = Jobs(ref)
+    for inputs in new:
+        request_id = str(inputs.get("requestId"))
+        if jobs.is_adopted(request_id, kind_of_submission(as_mapping(inputs.get("submission")))):
+            yield request_id, True
 
 
 def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND) -> Observations:
@@ -165,7 +153,7 @@ def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND
 
 def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) -> JobObservation:
     job = jobs.get_if_exists(name)
-    if job is not None and view.has_ended(job) and view.rung(job):
+    if job is not None and view.has_ended(job) and RUNG_LABEL in labels_of(job):
         job = jobs.find(view.title(job))  # A later rung may be missing from the state.
     if job is None:
         return JobObservation(RECORD_DELETED)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound, RetryError
+from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
 
 from localgcp.inventory.projects import local_project_number
 from vertex_training.customjob.google import backends
-from vertex_training.customjob.google.job_service import VertexJobs, client, enum_name, read
+from vertex_training.customjob.google.job_service import (
+    AnyJob,
+    VertexJobs,
+    client,
+    enum_name,
+    read,
+    read_or_none,
+)
 from vertex_training.customjob.kinds import (
     BATCH_JOB,
     CUSTOM_JOB,
@@ -35,9 +42,6 @@ from vertex_training.errors import CommandError, OperatorError, did_you_mean
 from vertex_training_cli.engine.stacks import StackRef, find_unchecked
 from vertex_training_cli.help import completion
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
 
 PREFIX: Final = "JOB_STATE_"
 _COLLECTIONS: Final = "|".join(kind.collection for kind in KINDS)
@@ -138,8 +142,11 @@ class Jobs:
 
     def is_adopted(self, request_id: str, kind: JobKind) -> bool:
         """Return True if a submission of the request would adopt an existing job."""
-        service = self._batch if kind is BATCH_JOB else VertexJobs(self._client, kind)
-        return any(is_usable(job.state) for job in service.find(self.ref.parent, request_id))
+        jobs = self._service(kind).find(self.ref.parent, request_id)
+        return any(is_usable(job.state) for job in jobs)
+
+    def _service(self, kind: JobKind) -> backends.BatchJobs | VertexJobs:
+        return self._batch if kind is BATCH_JOB else VertexJobs(self._client, kind)
 
     def get(self, name: str) -> AnyJob:
         """Return the job with this resource name, or raise CommandError."""
@@ -156,19 +163,12 @@ class Jobs:
         if kind_of_name(name) is BATCH_JOB:
             job = self._batch.message(name)
             return None if job is None else backends.as_custom_job(job)
-        try:
-            return read(self._method("get", kind_of_name(name)), name=name)
-        except NotFound:
-            return None
+        kind = kind_of_name(name) or CUSTOM_JOB
+        return read_or_none(getattr(self._client, f"get_{kind.argument}"), name=name)
 
     def cancel(self, job: AnyJob) -> None:
         """Request the cancellation of a job. An ended job does not change."""
-        if kind_of(job) is BATCH_JOB:
-            return self._batch.cancel(job.name)
-        try:
-            read(self._method("cancel", kind_of(job)), name=job.name)
-        except (FailedPrecondition, NotFound):
-            return None  # The job has ended or was deleted.
+        self._service(kind_of(job)).cancel(job.name)
 
     def log_id(self, job: AnyJob) -> str:
         """Return the id of the job's log: the job's number, or the id of a Batch job."""
@@ -189,9 +189,6 @@ class Jobs:
             jobs = [backends.as_custom_job(job) for job in listed]
             by_name |= {job.name: job for job in jobs if all_stacks or labels_of(job)}
         return list(by_name.values())
-
-    def _method(self, verb: str, kind: JobKind | None) -> Callable[..., Any]:
-        return getattr(self._client, f"{verb}_{(kind or CUSTOM_JOB).argument}")
 
     def _own(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
         has_request = f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"

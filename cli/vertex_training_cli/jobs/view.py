@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from google.protobuf.json_format import MessageToDict
 
 from vertex_training.customjob import kinds
-from vertex_training.customjob.google.job_service import enum_name
+from vertex_training.customjob.google.job_service import AnyJob, enum_name
 from vertex_training.customjob.kinds import BATCH_JOB, TUNING_JOB
+from vertex_training.customjob.protocol.idle import Series
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     RUN_LABEL,
@@ -26,10 +27,6 @@ from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.console import plain
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs.service import kind_of, labels_of
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
-    from vertex_training.customjob.protocol.idle import Series
 
 #: Columns of ``vt jobs list``. All columns except ``stack`` are also keys of its JSON.
 COLUMNS: Final = ("job", "stack", "run", "slot", "rung", "state", "created", "duration", "id")
@@ -69,22 +66,13 @@ def run(job: AnyJob) -> str:
     return labels_of(job).get(RUN_LABEL, "")
 
 
-def slot(job: AnyJob) -> str:
-    """Return the scheduled time of the job; empty for a job without a schedule."""
-    return labels_of(job).get(SLOT_LABEL, "")
-
-
-def rung(job: AnyJob) -> str:
-    """Return the number, from 1, of the ladder's rung that submitted the job; else empty."""
-    return labels_of(job).get(RUNG_LABEL, "")
-
-
 def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
     """Return each job's run by its resource name. Repeated submissions are numbered: ``1 #2``."""
     texts, counts = dict[str, str](), Counter[tuple[str, ...]]()
     for job in sorted(jobs, key=lambda entry: type(entry).pb(entry).create_time.ToNanoseconds()):
         # Projects may have stacks of the same name.
-        key = job.name.split("/")[1], stack(job), title(job), run(job), slot(job)
+        slot = labels_of(job).get(SLOT_LABEL, "")
+        key = job.name.split("/")[1], stack(job), title(job), run(job), slot
         counts[key] += 1
         more = counts[key] > 1 and run(job)
         texts[job.name] = f"{run(job)} #{counts[key]}" if more else run(job)
@@ -102,12 +90,13 @@ def has_ended(job: AnyJob) -> bool:
 
 
 def row(job: AnyJob, now: datetime) -> dict[str, str]:
-    """Return the cells of a job in the list of jobs."""
+    """Return the cells of a job in the list of jobs: ``slot`` and ``rung`` only with a value."""
+    own = (("slot", SLOT_LABEL), ("rung", RUNG_LABEL))
+    labels = labels_of(job)
     return {
         "job": title(job),
         "run": run(job),
-        **({"slot": slot(job)} if slot(job) else {}),
-        **({"rung": rung(job)} if rung(job) else {}),
+        **{key: labels[label] for key, label in own if labels.get(label)},
         "state": state(job),
         "created": _time(job.create_time),
         "duration": _duration(job, now),
@@ -125,23 +114,21 @@ def list_entry(job: AnyJob, now: datetime) -> dict[str, Any]:
 def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
     """Return the rows of ``vt jobs show``, the most important first."""
     console_url, logs_url = kinds.console_urls(project, region, job_id(job), kind_of(job))
-    spec, pools = spec_of(job), list[str]()
+    spec, pools, cells = spec_of(job), list[str](), row(job, now)
     for pool in spec.worker_pool_specs:
         machine = pool.machine_spec
         gpus = f"{machine.accelerator_count} x {enum_name(machine.accelerator_type)}"
         with_gpus = f" with {gpus}" if machine.accelerator_count else ""
         pools.append(f"{pool.replica_count} x {machine.machine_type}{with_gpus}")
     rows = [
-        ("state", state(job)),
+        ("state", cells["state"]),
         ("error", job.error.message),
-        ("run", run(job)),
-        ("slot", slot(job)),
-        ("rung", rung(job)),
+        *((key, cells.get(key, "")) for key in ("run", "slot", "rung")),
         ("name", job.name),
-        ("created", _time(job.create_time)),
+        ("created", cells["created"]),
         ("started", _time(job.start_time)),
         ("ended", _time(job.end_time)),
-        ("duration", _duration(job, now)),
+        ("duration", cells["duration"]),
         ("trials", trial_summary(message(job)) if is_tuning(job) else ""),
         *(("worker pool", text) for text in pools),
         ("account", spec.service_account),
@@ -203,8 +190,6 @@ def _duration(job: AnyJob, now: datetime) -> str:
     return format_duration((ended_at - began).total_seconds()) if began else ""
 
 
-#: First columns of the table of trials, before metrics and parameters.
-TRIAL_COLUMNS: Final = ("trial", "state")
 #: States of an ended trial.
 TRIAL_OVER: Final = ("SUCCEEDED", "INFEASIBLE")
 
@@ -218,8 +203,6 @@ class Trial:
     parameters: Mapping[str, Any]
     metrics: Mapping[str, float]
     """Metrics of the final measurement; empty before it exists."""
-    reason: str
-    """The reason why the trial is infeasible; otherwise empty."""
     job: str
     """Id of the CustomJob that runs the trial; empty before it exists."""
 
@@ -259,7 +242,7 @@ def trial_table(message: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple
     trials = trials_of(message)
     metrics = _names(trial.metrics for trial in trials)
     parameters = _names(trial.parameters for trial in trials)
-    heads = (*TRIAL_COLUMNS, *metrics, *parameters, "id")
+    heads = ("TRIAL", "STATE", *metrics, *parameters, "id")
     rows = [
         (
             trial.id,
@@ -282,7 +265,6 @@ def _trial(message: Mapping[str, Any]) -> Trial:
             p.get("parameterId", ""): p.get("value") for p in message.get("parameters", [])
         },
         metrics={m.get("metricId", ""): float(m.get("value", 0.0)) for m in measured},
-        reason=str(message.get("infeasibleReason", "")),
         job=str(message.get("customJob", "")).rpartition("/")[2],
     )
 

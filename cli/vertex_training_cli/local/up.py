@@ -14,7 +14,6 @@ from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.home.environment import environment
-from localgcp.lifecycle import end_orphaned_plugins
 from localgcp.runner import substitutes
 from localgcp.tuning.records import TuningRecord, TuningTable, best_trial
 from localgcp.tuning.searches import to_text
@@ -105,9 +104,8 @@ def _bring_up(home: Home, stack: str, report: Report) -> int:
     where = stacks.find(stack, home.repo)
     info = lifecycle.start(home, report)
     pulumi = PulumiCli(where.root, environment(home, info.ports))
-    # A preview would double the time. A plugin of a killed run could interfere with this run.
-    arguments, end_plugins = ["--yes", "--skip-preview"], lambda: end_orphaned_plugins(home)
-    return bring_up(where, pulumi, arguments, report, on_dead_lock=end_plugins)
+    # A preview would double the time.
+    return bring_up(where, pulumi, ["--yes", "--skip-preview"], report)
 
 
 def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobRecords) -> int:

@@ -224,17 +224,11 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
 
 def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> ReviewReport:
     from vertex_training_cli.images import lookup
-    from vertex_training_cli.review import serving
     from vertex_training_cli.review.report import with_problems
 
     jobs: dict[str, list[str]] = {}
-    later = [schedule for schedule in report.schedules if schedule.action in ("begin", "change")]
-    for job in (*report.submitted, *later):
-        for uri in job.images:
-            jobs.setdefault(uri, []).append(job.name)
-    for version in report.models:
-        if version.action in ("upload", "replace"):
-            jobs.setdefault(version.image, []).append(serving.version_title(version))
+    for uri, user in report.new_images:
+        jobs.setdefault(uri, []).append(user)
     shown = [image.uri for image in (*report.images, *report.other_images)]
     origins = lookup.for_review(ref, jobs, shown, offline=offline)
     unseen, known = tuple(origins.unseen), origins.origins
@@ -264,7 +258,7 @@ def _load_the_rest() -> None:
     """Load the modules of a report while the engine runs, to save time."""
     from vertex_training_cli.review import formats
 
-    formats.page_template()
+    formats.template("comment.md.j2")
 
 
 @contextmanager

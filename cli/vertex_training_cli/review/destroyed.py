@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from vertex_training.catalog import resource_types
@@ -18,7 +17,7 @@ from vertex_training.plan.packages import prefix_of
 from vertex_training_cli.engine.plan import WITH_REQUEST, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping, diff_fields
 from vertex_training_cli.review import grants, jobs, serving
-from vertex_training_cli.review.parts import Finding
+from vertex_training_cli.review.parts import Change, Finding
 
 #: Steps that delete the resource.
 DELETIONS: Final = ("delete", "delete-replaced")
@@ -45,74 +44,34 @@ REGISTRY: Final = "registry-docker"
 ACCEPTED_LOSS: Final = "accepted-loss"
 
 
-@dataclass(frozen=True, slots=True)
-class DestructiveChange:
-    """A resource that the plan destroys or recreates."""
+def destroyed(plan: Plan) -> tuple[Change, ...]:
+    """Return destroyed resources, except for grants, jobs and folders, which other parts report.
 
-    name: str
-    type: str
-    replaced: bool
-    takes: str
-    """Data of users that is lost with the resource; empty without data."""
-    refused: bool = False
-    """True if the resource is protected, so that the preview fails."""
-
-    @property
-    def fate(self) -> str:
-        """Return the effect of the plan on the resource, as text."""
-        verb = "destroyed and recreated" if self.replaced else "destroyed"
-        if self.refused:
-            return f"would be {verb}, but is protected, so the deployment is refused"
-        return verb
-
-    @property
-    def end(self) -> str:
-        """Return the effect of the plan on a resource that loses its data, as text."""
-        return "recreated without data" if self.replaced else "destroyed"
-
-    @property
-    def is_loss(self) -> bool:
-        """Return True if the plan deletes the only copy of data."""
-        return bool(self.takes) and not (self.refused or resource_types.find(self.type).copy)
-
-
-@dataclass(slots=True)
-class FolderChange:
-    """Changes to the objects below one prefix of a bucket."""
-
-    name: str
-    """``BUCKET/PREFIX`` with the bucket's key in the stack file."""
-    added: list[str] = field(default_factory=list)
-    """Resource names of added objects, as below of changed and removed objects."""
-    changed: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-
-    @property
-    def counts(self) -> str:
-        """Return the numbers of changed objects, like ``3 added, 1 changed, 2 removed``."""
-        lists = {"added": self.added, "changed": self.changed, "removed": self.removed}
-        return ", ".join(f"{len(names)} {word}" for word, names in lists.items() if names)
-
-    @property
-    def names(self) -> set[str]:
-        """Return the resource names of all changed objects."""
-        return {*self.added, *self.changed, *self.removed}
-
-
-def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
-    """Return destroyed resources, except for grants, jobs and folders, which other parts report."""
+    ``takes`` is data of users that is lost with the resource; empty without data. ``refused`` is
+    True if the resource is protected, so that the preview fails. ``is_loss`` is True if the plan
+    deletes the only copy of data. ``fate`` is the effect of the plan, and ``end`` the effect on a
+    resource that loses its data.
+    """
     grouped = {name for folder in folder_changes(plan) for name in folder.names}
-    changes = [
-        DestructiveChange(
+    changes = list[Change]()
+    for step in plan.changed:
+        if step.name in grouped or not _is_destructive(step):
+            continue
+        row, replaced = resource_types.find(step.type), step.op == "replace"
+        refused = step.is_protected
+        fate = "destroyed and recreated" if replaced else "destroyed"
+        would_be = f"would be {fate}, but is protected, so the deployment is refused"
+        change = Change(
             name=step.name,
             type=step.type,
-            replaced=step.op == "replace",
-            takes=resource_types.find(step.type).holds,
-            refused=step.is_protected,
+            replaced=replaced,
+            takes=row.holds,
+            refused=refused,
+            is_loss=bool(row.holds) and not (refused or row.copy),
+            fate=would_be if refused else fate,
+            end="recreated without data" if replaced else "destroyed",
         )
-        for step in plan.changed
-        if _is_destructive(step) and step.name not in grouped
-    ]
+        changes.append(change)
     return tuple(sorted(changes, key=lambda change: (not change.takes, change.name)))
 
 
@@ -202,9 +161,13 @@ def protected(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(s.name for s in plan.steps if s.custom and s.new and s.new.protect))
 
 
-def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
-    """Return folders with several changed objects, by name."""
-    folders = dict[str, FolderChange]()
+def folder_changes(plan: Plan) -> tuple[Change, ...]:
+    """Return folders with several changed objects, as ``BUCKET/PREFIX`` with the bucket's key.
+
+    ``added``, ``changed`` and ``removed`` are resource names, and ``names`` are all of these.
+    ``counts`` is a text like ``3 added, 1 changed, 2 removed``.
+    """
+    folders = dict[str, dict[str, list[str]]]()
     prefixes = [
         f"{key}/{prefix_of(str(name))}".rstrip("/")
         for key, bucket in plan.section("buckets").items()
@@ -217,10 +180,18 @@ def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
             # Guess a folder that the stack file does not have any more.
             guess = "/".join(path.split("/")[: 2 if path.count("/") > 1 else 1])
             name = next((prefix for prefix in prefixes if path.startswith(f"{prefix}/")), guess)
-            folder = folders.setdefault(name, FolderChange(name))
-            lists = {"create": folder.added, "delete": folder.removed}
-            lists.get(step.op, folder.changed).append(step.name)
-    return tuple(folders[name] for name in sorted(folders) if len(folders[name].names) >= 2)
+            objects = folders.setdefault(name, {"added": [], "changed": [], "removed": []})
+            kind = {"create": "added", "delete": "removed"}.get(step.op, "changed")
+            objects[kind].append(step.name)
+    changes = list[Change]()
+    for name, objects in sorted(folders.items()):
+        names = set[str]().union(*objects.values())
+        if len(names) >= 2:
+            counts = ", ".join(
+                f"{len(listed)} {kind}" for kind, listed in objects.items() if listed
+            )
+            changes.append(Change(name=name, **objects, names=names, counts=counts))
+    return tuple(changes)
 
 
 def renames(plan: Plan) -> list[Finding]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.costs import usd
@@ -22,16 +21,15 @@ from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.jobs import SAME_REQUEST, image_name, repeats_in_words
 from vertex_training_cli.review.parts import (
-    HEADS,
     NAMED,
-    Danger,
     Quote,
+    Row,
     Topic,
     cut,
     first,
     shortened,
 )
-from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
+from vertex_training_cli.review.report import ReviewOutcome, ReviewReport, image_versions
 
 #: Maximum number of parts in the verdict. Further parts are counted.
 PARTS: Final = 12
@@ -51,11 +49,6 @@ MACHINES: Final = "Grants to machines"
 _MACHINES: Final = ("serviceAccount:", "principal:", "principalSet:")
 #: Maximum number of phrases in a row. Further phrases are counted.
 SHOWN: Final = 12
-#: Topic of the summary -> danger, if it is not "opens".
-DANGERS: Final[Mapping[str, Danger]] = {
-    **dict.fromkeys((Topic.RUNS, Topic.COSTS, Topic.BINDS), "plain"),
-    **dict.fromkeys((Topic.LOST, Topic.PUBLIC, Topic.STOPS, Topic.REPLACED), "destroys"),
-}
 
 
 def verdict(report: ReviewReport, quote: Quote = cut) -> str:
@@ -71,7 +64,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if report.submitted:
         parts.append(_cost(report))
     if images := report.images:
-        changed = [f"{quote(e.name)}: {' → '.join(map(quote, e.versions))}" for e in images]
+        changed = [f"{quote(e.name)}: {' → '.join(map(quote, image_versions(e)))}" for e in images]
         parts.append(f"image {first(changed)}")
     parts += _cancelled_and_deferred(report)
     if uploads := sum(model.action in ("upload", "replace") for model in report.models):
@@ -107,16 +100,19 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
 
 def _jobs(report: ReviewReport) -> str:
     stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
-    refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
+    refused = Counter(
+        job.action for job in report.jobs if job.refused and not (stated and job.same_request)
+    )
+    actions = Counter(job.action for job in report.jobs)
     leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
     continuing = sum(job.continues for job in leaving)
     cancelled = sum(job.cancels for job in leaving)
     ended = len(leaving) - continuing - cancelled
     counts = [
-        (sum(job.action == "replace" for job in refused), "that `up` refuses to replace"),
-        (sum(job.action == "cancel" for job in refused), "that `up` refuses to remove"),
-        (report.count("submit"), "submitted"),
-        (report.count("adopt"), "adopted"),
+        (refused["replace"], "that `up` refuses to replace"),
+        (refused["cancel"], "that `up` refuses to remove"),
+        (actions["submit"], "submitted"),
+        (actions["adopt"], "adopted"),
         (sum(job.action == "replace" and job.submits for job in report.jobs), "replaced"),
         (cancelled, "cancelled"),
         (continuing, "left running outside the stack"),
@@ -157,46 +153,19 @@ def is_partial(report: ReviewReport) -> bool:
 
 
 def _unbuilt_images(report: ReviewReport) -> list[str]:
-    jobs = (*report.submitted, *(e for e in report.schedules if e.action in ("begin", "change")))
-    used = [uri for job in jobs for uri in job.images]
-    used += [model.image for model in report.models if model.action in ("upload", "replace")]
-    return sorted({image_name(uri) for uri in used if uri.endswith(f"@{PLACEHOLDER}")})
+    unbuilt = (uri for uri, _ in report.new_images if uri.endswith(f"@{PLACEHOLDER}"))
+    return sorted(set(map(image_name, unbuilt)))
 
 
-@dataclass(frozen=True, slots=True)
-class HeadlineAnswer:
-    """One topic of the summary, with phrases of escaped names and values."""
-
-    question: str
-    phrases: tuple[str, ...]
-    danger: Danger = "plain"
-
-    @property
-    def text(self) -> str:
-        """Return the first phrases, and the number of further phrases."""
-        return "; ".join(shortened(self.phrases, SHOWN))
-
-
-def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
-    """Return all twelve topics in order. In each topic, risks come last."""
-    phrases = _phrases(report, quote)
-    for kind, findings in report.risks.items():
-        if kind.question:
-            phrases[kind.question] += [kind.phrase(finding, quote) for finding in findings]
-    return [
-        HeadlineAnswer(topic, tuple(lines), DANGERS.get(topic, "opens"))
-        for topic, lines in phrases.items()
-    ]
-
-
-def _phrases(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
+def answers(report: ReviewReport, quote: Quote) -> dict[Topic, list[str]]:
+    """Return the phrases of all twelve topics in order. In each topic, risks come last."""
     gains = ((grants.short_member(grant), grants.right(grant, quote)) for grant in report.gained)
     repeated = _repeated_and_dropped(report, quote)
     replaced = [f"job {quote(job.name)}" for job in report.submitted if job.action == "replace"]
     replaced += [quote(change.name) for change in report.destroyed if change.replaced]
     readers = grants.people_first(report.access_gained)
     bound = "resources, protection, limits, policies, policy levels or the outcome change"
-    return {
+    phrases: dict[Topic, list[str]] = {
         Topic.RUNS: [*_runs(report, quote)],
         Topic.COSTS: [*_costs(report, quote)],
         Topic.RIGHTS: [f"{quote(member)}: {right}" for member, right in gains],
@@ -220,6 +189,10 @@ def _phrases(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
         Topic.UNSEEN: [*_unseen(report, quote)],
         Topic.BINDS: [f"{quote(report.digest[:12])}; an approval becomes void if {bound}"],
     }
+    for kind, findings in report.risks.items():
+        if kind.question:
+            phrases[Topic(kind.question)] += [kind.phrase(finding, quote) for finding in findings]
+    return phrases
 
 
 def _repeated_and_dropped(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
@@ -340,23 +313,13 @@ def totals(report: ReviewReport) -> str:
     """Return the numbers of other resources that the plan creates, updates, …, as text."""
     counts = Counter(change.op for change in report.changes)
     for folder in report.folders:
-        for op, names in (("create", folder.added), ("replace", folder.changed)):
-            counts.update({op: len(names)} if names else {})
-        counts.update({"delete": len(folder.removed)} if folder.removed else {})
+        added, changed, removed = map(len, (folder.added, folder.changed, folder.removed))
+        counts += Counter(create=added, replace=changed, delete=removed)
     words = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
     words["forget"] = "removed from the stack only"
     order = [*words, *(op for op in sorted(counts) if op not in words)]
     parts = [f"{counts[op]} {words.get(op, op)}" for op in order if counts[op]]
     return ", ".join(parts) or "none"
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryRow:
-    """A row of the summary: its heading, and lines with escaped names and values."""
-
-    head: str
-    lines: tuple[str, ...]
-    danger: Danger = "plain"
 
 
 def subject(report: ReviewReport, quote: Quote) -> str:
@@ -399,41 +362,41 @@ def commands(report: ReviewReport) -> list[str]:
 
 def without_row(report: ReviewReport, quote: Quote) -> str:
     """Return a sentence with the headings of all topics without phrases."""
-    heads = [HEADS[answer.question] for answer in answers(report, quote) if not answer.phrases]
+    heads = [topic.head for topic, phrases in answers(report, quote).items() if not phrases]
     partial = "Unknown, because the preview failed"
     words = partial if is_partial(report) else "No entries for"
     return f"{words}: {', '.join(heads)}." if heads else ""
 
 
-def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
-    """Return a row for created resources, and a row for each topic that is not empty."""
+def rows(report: ReviewReport, quote: Quote) -> list[Row]:
+    """Return rows for created resources and for topics that are not empty: heading, lines."""
     counts = Counter(map(_word, report.created))
     created = ", ".join(counted(number, word) for word, number in counts.items())
-    summary = [SummaryRow("Created", (created,))] if created else []
-    for answer in answers(report, quote):
-        if answer.question == Topic.RIGHTS:
-            for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
-                lines = _by_principal(
-                    (quote(grants.short_member(grant)), grants.right(grant, quote))
-                    for grant in report.gained
-                    if grant.member.startswith(_MACHINES) is of_machines
-                )
-                summary += [SummaryRow(head, shortened(lines, SHOWN), answer.danger)] * bool(lines)
-            if others := answer.phrases[len(report.gained) :]:
-                summary.append(SummaryRow("Other rights", shortened(others, SHOWN), answer.danger))
-        elif answer.question == Topic.READABLE and report.access_gained:
-            readers = grants.people_first(report.access_gained)
-            lines = _by_principal(
-                (quote(grants.short_member(reader)), grants.reach(reader, quote))
-                for reader in readers
-            )
-            lines += answer.phrases[len(readers) :]
-            summary.append(
-                SummaryRow(HEADS[Topic.READABLE], shortened(lines, SHOWN), answer.danger)
-            )
-        elif answer.phrases:
-            summary.append(SummaryRow(HEADS[answer.question], (answer.text,), answer.danger))
+    summary = [Row((("Created",), (created,)))] if created else []
+    for topic, phrases in answers(report, quote).items():
+        for head, lines in _lines(report, topic, phrases, quote).items():
+            if lines:
+                summary.append(Row(((head,), shortened(lines, SHOWN)), topic.danger))
     return summary
+
+
+def _lines(
+    report: ReviewReport, topic: Topic, phrases: list[str], quote: Quote
+) -> dict[str, list[str]]:
+    """Return the lines of a topic by heading. Grants have a line for each principal."""
+    if topic == Topic.RIGHTS:
+        machines = [grant for grant in report.gained if grant.member.startswith(_MACHINES)]
+        people = [grant for grant in report.gained if grant not in machines]
+        return {
+            PEOPLE: _by_principal(people, grants.right, quote),
+            MACHINES: _by_principal(machines, grants.right, quote),
+            "Other rights": phrases[len(report.gained) :],
+        }
+    if topic == Topic.READABLE and report.access_gained:
+        readers = grants.people_first(report.access_gained)
+        lines = _by_principal(readers, grants.reach, quote)
+        return {topic.head: [*lines, *phrases[len(readers) :]]}
+    return {topic.head: ["; ".join(shortened(phrases, SHOWN))] if phrases else []}
 
 
 def _word(type_: str) -> str:
@@ -443,8 +406,11 @@ def _word(type_: str) -> str:
     return resource_types.find(type_).word or ("API" if spaced == "service" else spaced)
 
 
-def _by_principal(pairs: Iterable[tuple[str, str]]) -> list[str]:
+def _by_principal(
+    rights: Iterable[Any], to_text: Callable[[Any, Quote], str], quote: Quote
+) -> list[str]:
     by_principal: dict[str, list[str]] = {}
-    for principal, what in pairs:
-        by_principal.setdefault(principal, []).append(what)
+    for right in rights:
+        principal = quote(grants.short_member(right))
+        by_principal.setdefault(principal, []).append(to_text(right, quote))
     return [f"{principal}: {', '.join(what)}" for principal, what in by_principal.items()]

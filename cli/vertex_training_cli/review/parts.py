@@ -3,58 +3,51 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from types import SimpleNamespace
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 from vertex_training_cli.console import is_seen
 from vertex_training_cli.engine.values import FieldDifference
 
+#: Severity of an entry. The HTML page shows "opens" in amber and "destroys" in red.
+Danger = Literal["plain", "opens", "destroys"]
+
 
 class Topic(StrEnum):
-    """Topics of the summary in their order, with the keys of ``answers`` in JSON."""
+    """Topics of the summary in their order: key in JSON, heading of the row, and danger."""
 
-    RUNS = "what runs"
-    COSTS = "what it can cost"
-    RIGHTS = "who gains a right"
-    LOST = "what is lost"
-    PUBLIC = "what becomes public"
-    STOPS = "what stops"
-    REPLACED = "what is replaced"
-    LIMITS = "which limits are raised"
-    POLICIES = "what policies say"
-    READABLE = "whose data becomes readable"
-    UNSEEN = "what was not looked at"
-    BINDS = "what the digest binds"
+    head: str
+    danger: Danger
+
+    def __new__(cls, key: str, head: str, danger: Danger = "opens") -> Self:
+        """Return the topic ``key``."""
+        topic = str.__new__(cls, key)
+        topic._value_, topic.head, topic.danger = key, head, danger
+        return topic
+
+    RUNS = "what runs", "Jobs and traffic", "plain"
+    COSTS = "what it can cost", "Cost", "plain"
+    RIGHTS = "who gains a right", "Grants"
+    LOST = "what is lost", "Losses", "destroys"
+    PUBLIC = "what becomes public", "Public access", "destroys"
+    STOPS = "what stops", "Stopped jobs", "destroys"
+    REPLACED = "what is replaced", "Replacements", "destroys"
+    LIMITS = "which limits are raised", "Limits and guards"
+    POLICIES = "what policies say", "Policies"
+    READABLE = "whose data becomes readable", "Data access"
+    UNSEEN = "what was not looked at", "Not checked"
+    BINDS = "what the digest binds", "Approval", "plain"
 
 
-#: Topic -> heading of its row in Markdown and on the page.
-HEADS: Final[Mapping[str, str]] = {
-    Topic.RUNS: "Jobs and traffic",
-    Topic.COSTS: "Cost",
-    Topic.RIGHTS: "Grants",
-    Topic.LOST: "Losses",
-    Topic.PUBLIC: "Public access",
-    Topic.STOPS: "Stopped jobs",
-    Topic.REPLACED: "Replacements",
-    Topic.LIMITS: "Limits and guards",
-    Topic.POLICIES: "Policies",
-    Topic.READABLE: "Data access",
-    Topic.UNSEEN: "Not checked",
-    Topic.BINDS: "Approval",
-}
 #: Maximum number of names in one part of a sentence; further names are counted.
 NAMED: Final = 3
 #: Maximum length of a value that is a sentence.
 SENTENCE: Final = 400
 #: Kind of the node for all users.
 EVERYBODY: Final = "everybody"
-#: Severity of an entry. The HTML page shows "opens" in amber and "destroys" in red.
-Danger = Literal["plain", "opens", "destroys"]
-
-
 #: Function that escapes a name or a value for a format, and cuts it to an optional length.
 Quote = Callable[..., str]
 
@@ -196,31 +189,24 @@ class Edge:
         """Return True if the subject is all users."""
         return self.one.kind == EVERYBODY
 
-    @property
-    def sentence(self) -> str:
-        """Return both nodes with the verb between them."""
-        return f"{self.one.text} {self.verb} {self.other.text}"
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes in order of appearance, and their edges."""
+    """Relations between the members and resources of a stack."""
 
-    nodes: dict[Node, None] = field(default_factory=dict)
-    edges: list[Edge] = field(default_factory=list)
-    left: int = 0
-    endpoints_left: int = 0
+    edges: tuple[Edge, ...]
+    undrawn: str
+    """Numbers of omitted grants and endpoints; empty if nothing is omitted."""
 
     @property
-    def undrawn(self) -> str:
-        """Return the numbers of omitted grants and endpoints; empty if nothing is omitted."""
-        counted = ((self.left, "grants"), (self.endpoints_left, "endpoints"))
-        return " and ".join(f"{count} more {what}" for count, what in counted if count)
+    def nodes(self) -> list[Node]:
+        """Return the nodes in order of appearance."""
+        return list(dict.fromkeys(node for edge in self.edges for node in (edge.one, edge.other)))
 
-    def add(self, one: Node, other: Node, verb: str, *, new: bool) -> None:
-        """Add an edge and its nodes."""
-        self.nodes |= {one: None, other: None}
-        self.edges.append(Edge(one, other, verb, new))
+    @property
+    def new(self) -> list[int]:
+        """Return the indexes of new edges."""
+        return [index for index, edge in enumerate(self.edges) if edge.new]
 
 
 Part = Paragraph | Verbatim | Listing | Table | Differences | Fold | Graph
@@ -344,6 +330,13 @@ def block(value: str) -> str:
     longest = max((len(run) for run in re.findall("`+", value)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([f"{fence}text", *lines, fence])
+
+
+def table_rows(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of a table in Markdown. Cells are escaped."""
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
 def label(value: str) -> str:

@@ -28,7 +28,7 @@ from vertex_training_cli.engine.plan import (
     ResourceState,
     Step,
 )
-from vertex_training_cli.engine.values import FieldDifference, added_fields, diff_fields
+from vertex_training_cli.engine.values import diff_fields
 from vertex_training_cli.review import (
     destroyed,
     expenses,
@@ -38,7 +38,6 @@ from vertex_training_cli.review import (
     reachability,
     serving,
 )
-from vertex_training_cli.review.destroyed import DestructiveChange, FolderChange
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.jobs import JobChange, image_name
 from vertex_training_cli.review.parts import Change
@@ -54,37 +53,29 @@ _PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{
 NOT_CHECKED: Final = "not checked"
 
 
-@dataclass(frozen=True, slots=True)
-class ImageUse:
-    """An image that jobs or model versions use after the plan."""
+def _image_uses(uses: Iterable[tuple[str, str, str]]) -> tuple[Change, ...]:
+    """Return images by name. ``uses`` are old image, new image, and a job or model version.
 
-    name: str
-    old: str
-    """Digest or full name of the replaced image; empty if no image is replaced."""
-    new: str
-    uri: str
-    jobs: tuple[str, ...]
-    """Jobs and model versions that use the image, like ``model titanic run 3``."""
-
-    @property
-    def versions(self) -> tuple[str, str]:
-        """Return the images before and after the plan, with short digests."""
-        parts = (version.partition("sha256:") for version in (self.old, self.new))
-        old, new = (f"{head}{mark}{digits[:12] if mark else ''}" for head, mark, digits in parts)
-        return old, new
-
-
-def _image_uses(uses: Iterable[tuple[str, str, str]]) -> tuple[ImageUse, ...]:
+    ``old`` is the digest or full name of the replaced image; empty if no image is replaced.
+    """
     users = dict[tuple[str, str], dict[str, None]]()
     for old, new, name in uses:
         users.setdefault((old, new), {})[name] = None
-    images = list[ImageUse]()
-    for (old, new), names in users.items():
-        (place, _, before), (other, _, after) = old.partition("@"), new.partition("@")
+    images = list[Change]()
+    for (replaced, uri), names in users.items():
+        (place, _, before), (other, _, after) = replaced.partition("@"), uri.partition("@")
         # Show full names if a digest is missing or the repositories differ.
-        both = (old, new) if old and place != other else (before or old, after or new)
-        images.append(ImageUse(image_name(new), *both, new, tuple(names)))
+        is_moved = replaced and place != other
+        old, new = (replaced, uri) if is_moved else (before or replaced, after or uri)
+        images.append(Change(name=image_name(uri), old=old, new=new, uri=uri, jobs=tuple(names)))
     return tuple(sorted(images, key=lambda use: (use.name, use.old or use.uri)))
+
+
+def image_versions(image: Change) -> tuple[str, str]:
+    """Return an image before and after the plan, with short digests."""
+    parts = (version.partition("sha256:") for version in (image.old, image.new))
+    old, new = (f"{head}{mark}{digits[:12] if mark else ''}" for head, mark, digits in parts)
+    return old, new
 
 
 class ReviewOutcome(IntEnum):
@@ -96,18 +87,6 @@ class ReviewOutcome(IntEnum):
     """A mandatory policy is violated, or a protected resource would be recreated without data."""
     OVER_LIMIT = 4
     DIFFERENT = 5
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceChange:
-    """A change that only the section "Other changes" shows."""
-
-    op: str
-    name: str
-    type: str
-    differences: tuple[FieldDifference, ...]
-    paths: tuple[str, ...] = ()
-    """Properties that the provider reports as different, although the inputs are equal."""
 
 
 #: Metadata key of the function that computes a field from a plan.
@@ -158,13 +137,14 @@ class ReviewReport:
     levels: Mapping[str, str]
     """Configured levels of policies by name; other policies are mandatory."""
     protected: tuple[str, ...] = _part(destroyed.protected)
-    folders: tuple[FolderChange, ...] = _part(destroyed.folder_changes)
+    folders: tuple[Change, ...] = _part(destroyed.folder_changes)
     """Folders with several changed objects, which ``changes`` omits."""
-    destroyed: tuple[DestructiveChange, ...] = _part(destroyed.destroyed)
+    destroyed: tuple[Change, ...] = _part(destroyed.destroyed)
     violations: tuple[PolicyViolation, ...] = _part(lambda plan: dict.fromkeys(plan.violations))
     packs: tuple[str, ...] = _part(lambda plan: sorted(plan.packs))
     policies: int
-    changes: tuple[ResourceChange, ...]
+    changes: tuple[Change, ...]
+    """Changes that only the section "Other changes" shows."""
     unchanged: int
     is_first: bool
     """True if no resource of the stack is deployed; always False for an offline preview."""
@@ -186,7 +166,7 @@ class ReviewReport:
         return self.source.startswith(OFFLINE)
 
     @property
-    def images(self) -> tuple[ImageUse, ...]:
+    def images(self) -> tuple[Change, ...]:
         """Return the images of jobs, schedules and models whose digest changes."""
         pairs = [
             (difference.old, difference.new, job.name)
@@ -198,7 +178,7 @@ class ReviewReport:
         return _image_uses((old, new, name) for old, new, name in pairs if old and new)
 
     @property
-    def other_images(self) -> tuple[ImageUse, ...]:
+    def other_images(self) -> tuple[Change, ...]:
         """Return the other images from Artifact Registry in use."""
         changed = {change.uri for change in self.images}
         jobs = (*self.jobs, *self.schedules)
@@ -211,13 +191,17 @@ class ReviewReport:
             if action not in gone and uri not in changed and _PINNED.match(uri)
         )
 
-    def origin(self, image: ImageUse) -> str:
+    @property
+    def new_images(self) -> list[tuple[str, str]]:
+        """Return each image that the plan starts to use, with its job or model version."""
+        later = [schedule for schedule in self.schedules if schedule.action in ("begin", "change")]
+        used = [(uri, job.name) for job in (*self.submitted, *later) for uri in job.images]
+        uploads = [model for model in self.models if model.action in ("upload", "replace")]
+        return used + [(model.image, serving.version_title(model)) for model in uploads]
+
+    def origin(self, image: Change) -> str:
         """Return the commit and the folder of an image's sources."""
         return self.origins.get(image.uri, NOT_CHECKED)
-
-    def count(self, *actions: str) -> int:
-        """Return the number of jobs with one of these actions."""
-        return sum(job.action in actions for job in self.jobs)
 
     @property
     def submitted(self) -> tuple[JobChange, ...]:
@@ -315,14 +299,18 @@ def build(
     )
 
 
-def _other_changes(plan: Plan, grouped: set[str]) -> tuple[ResourceChange, ...]:
-    changes = list[ResourceChange]()
-    for step in plan.changed:
+def _other_changes(plan: Plan, grouped: set[str]) -> tuple[Change, ...]:
+    """Return the changes without another section.
+
+    ``paths`` are properties that the provider reports as different, although the inputs are equal.
+    """
+    changes = list[Change]()
+    for step, old, new in plan.inputs_of():
         if not _is_in_other_section(step) and step.name not in grouped:
-            new = step.new.inputs if step.new else {}
-            fields = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
+            fields = diff_fields(old, new)
             op, paths = "forget" if destroyed.stays(step) else step.op, () if fields else step.paths
-            changes.append(ResourceChange(op, step.name, step.type, tuple(fields), paths))
+            change = Change(op=op, name=step.name, type=step.type, differences=fields, paths=paths)
+            changes.append(change)
     return tuple(sorted(changes, key=lambda change: (change.op, change.name)))
 
 

@@ -13,7 +13,6 @@ from vertex_training.catalog import costs
 from vertex_training.catalog.costs import usd
 from vertex_training.errors import counted
 from vertex_training_cli.review import expenses, grants, guards, reachability, serving
-from vertex_training_cli.review.destroyed import DestructiveChange
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import totals
 from vertex_training_cli.review.jobs import JobChange, at_most, fate, progress, shown_image
@@ -23,6 +22,7 @@ from vertex_training_cli.review.parts import (
     Change,
     Danger,
     Differences,
+    Edge,
     Entry,
     Fold,
     Graph,
@@ -38,7 +38,7 @@ from vertex_training_cli.review.parts import (
     to_listings,
     to_tables,
 )
-from vertex_training_cli.review.report import ResourceChange, ReviewReport
+from vertex_training_cli.review.report import ReviewReport, image_versions
 
 #: Maximum number of nodes for an account's jobs; more jobs share one node.
 MAX_JOBS: Final = 12
@@ -345,15 +345,15 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
         yield ReportSection("", (Paragraph(f"Images not checked: {text}"),))
     columns: dict[str, Callable[[Any], str]] = {
         "image": lambda image: quote(image.name),
-        "digest before": lambda image: quote(image.versions[0]),
-        "digest after": lambda image: quote(image.versions[1]),
+        "digest before": lambda image: quote(image_versions(image)[0]),
+        "digest after": lambda image: quote(image_versions(image)[1]),
         "source": lambda image: quote(report.origin(image)),
         "users": lambda image: quote(", ".join(image.jobs)),
     }
     tables = to_tables("Images with a new digest", report.images, columns)
     yield ReportSection("Images", tables)
     others = to_listings(
-        f"{quote(f'{image.name}@{image.versions[1]}')}: {quote(report.origin(image))}"
+        f"{quote(f'{image.name}@{image_versions(image)[1]}')}: {quote(report.origin(image))}"
         f" ({quote(', '.join(image.jobs))})"
         for image in report.other_images
     )
@@ -420,7 +420,7 @@ def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
 
 
 def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
-    def gone(change: DestructiveChange) -> Entry:
+    def gone(change: Change) -> Entry:
         text = f"{change.fate}: {quote(change.name)} ({quote(change.type)})"
         takes = f", with {change.takes}" if change.takes and not change.refused else ""
         return Entry(text + takes, danger="destroys")
@@ -482,7 +482,7 @@ def _rest(report: ReviewReport, quote: Quote) -> ReportSection:
     return ReportSection("Other changes", (part,), count, "comment")
 
 
-def _change(change: ResourceChange, quote: Quote) -> Entry:
+def _change(change: Change, quote: Quote) -> Entry:
     is_new = change.op == "create"
     differs = change.paths and not is_new
     return Entry(
@@ -498,48 +498,52 @@ def _change(change: ResourceChange, quote: Quote) -> Entry:
 
 def graph(report: ReviewReport) -> Graph:
     """Return a graph of the stack after the change, with new grants first."""
-    drawn, gained = Graph(), set(report.gained)
+    endpoints = [endpoint for endpoint in report.endpoints if endpoint.action != "delete"]
+    edges = (*_grant_edges(report), *_job_edges(report.jobs), *_endpoint_edges(endpoints))
+    left = ((len(report.held) - MAX_EDGES, "grants"), (len(endpoints) - MAX_JOBS, "endpoints"))
+    return Graph(edges, " and ".join(f"{count} more {what}" for count, what in left if count > 0))
+
+
+def _grant_edges(report: ReviewReport) -> Iterator[Edge]:
+    gained = set(report.gained)
     for binding in sorted(report.held, key=lambda binding: binding not in gained)[:MAX_EDGES]:
         kind, _, name = binding.member.partition(":")
         holder = Node(kind if name else EVERYBODY, name or binding.member)
         if kind == "serviceAccount":
-            holder = Node("account", _account(name))
+            holder = _account(name)
         tail, role = binding.target.rpartition("/")[2], binding.role.rpartition("/")[2]
-        target = Node(binding.kind, _account(tail) if "@" in tail else tail)
+        target = Node(binding.kind, _account(tail).name if "@" in tail else tail)
         verb = next((verb for part, verb in VERBS if part.lower() in role.lower()), role)
-        drawn.add(holder, target, verb, new=binding in gained)
-    drawn.left = max(0, len(report.held) - MAX_EDGES)
+        yield Edge(holder, target, verb, binding in gained)
+
+
+def _job_edges(jobs: Sequence[JobChange]) -> Iterator[Edge]:
     by_account: defaultdict[str, list[JobChange]] = defaultdict(list)
-    for job in report.jobs:
+    for job in jobs:
         if job.action != "cancel":
             by_account[job.account].append(job)
-    for account, jobs in sorted(by_account.items()):
-        runner = Node("account", _account(account))
-        if len(jobs) > MAX_JOBS:
-            changed = sum(job.action != "keep" for job in jobs)
-            many = Node("jobs", f"{len(jobs)}, {changed} of them new or changed")
-            drawn.add(many, runner, "run as", new=changed > 0)
+    for account, users in sorted(by_account.items()):
+        if len(users) > MAX_JOBS:
+            changed = sum(job.action != "keep" for job in users)
+            many = Node("jobs", f"{len(users)}, {changed} of them new or changed")
+            yield Edge(many, _account(account), "run as", changed > 0)
         else:
-            for job in jobs:
-                drawn.add(Node("job", job.name), runner, "runs as", new=job.submits)
-    _add_endpoints(drawn, report)
-    return drawn
+            for job in users:
+                yield Edge(Node("job", job.name), _account(account), "runs as", job.submits)
 
 
-def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
-    remaining = [entry for entry in report.endpoints if entry.action != "delete"]
-    drawn.endpoints_left = max(0, len(remaining) - MAX_JOBS)
-    for change in sorted(remaining, key=lambda item: item.action == "keep")[:MAX_JOBS]:
+def _endpoint_edges(endpoints: Sequence[Change]) -> Iterator[Edge]:
+    for change in sorted(endpoints, key=lambda item: item.action == "keep")[:MAX_JOBS]:
         endpoint = Node("endpoint", change.name)
         for run, share in change.after.items():
             version = Node("model", f"{change.model} {run}")
-            drawn.add(endpoint, version, f"{share} %", new=share != change.before.get(run))
+            yield Edge(endpoint, version, f"{share} %", share != change.before.get(run))
         if change.account:
-            runner = Node("account", _account(change.account))
-            drawn.add(endpoint, runner, "runs as", new=not change.before)
+            yield Edge(endpoint, _account(change.account), "runs as", not change.before)
 
 
-def _account(address: str) -> str:
+def _account(address: str) -> Node:
     """Return ``trainer-dev`` for an account of a project, and other addresses in full."""
     name, _, domain = address.partition("@")
-    return name if domain.count(".") == 3 and "gcp-sa" not in domain else address
+    is_own = domain.count(".") == 3 and "gcp-sa" not in domain
+    return Node("account", name if is_own else address)

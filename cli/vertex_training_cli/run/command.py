@@ -9,14 +9,16 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import typer
 
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training.naming import CONTROL
+from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack
 from vertex_training.stack import load as load_stack
 from vertex_training_cli.engine import stacks
@@ -26,13 +28,9 @@ from vertex_training_cli.importing.imported import to_key
 from vertex_training_cli.jobs import log, view
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import SelectedStack
-from vertex_training_cli.run import submission
+from vertex_training_cli.run import script, submission
+from vertex_training_cli.run.submission import PreparedRun
 from vertex_training_cli.status import print_status
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
-    from vertex_training.settings.model import Settings
-    from vertex_training_cli.run.submission import PreparedRun
 
 #: Text of the service's job error that contains a replica's exit code.
 _EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")
@@ -125,7 +123,8 @@ def run(
     if not is_script and (added or no_code or gpu or machine):
         options = "--with, --no-code, --gpu and --machine"
         raise CommandError(f"{options} require a script (.py), but JOB is {job}.")
-    with _lock_of(file):
+    is_file = is_script and file.is_file()
+    with script.turn() if is_file else nullcontext():
         if is_script:
             wanted = (gpu, machine)
             jobs, loaded, prepared = _script(file, words, stack, name, added, wanted, alone=no_code)
@@ -136,20 +135,12 @@ def run(
             _confirm(prepared)
         _raise_at_termination()
         resource, stopped_by = _submit(prepared, loaded)
-    number = resource.rpartition("/")[2]
+    number = _number(resource)
     print_status(f"submitted {prepared.request.submission.job}: {number}")
     if detach and stopped_by is None:
         print(number)
         return
     raise typer.Exit(_follow(jobs, resource, stopped_by, cancel_on_exit=cancel_on_exit))
-
-
-def _lock_of(file: Path) -> AbstractContextManager[None]:
-    if not (file.suffix == ".py" and file.is_file()):
-        return nullcontext()
-    from vertex_training_cli.run import script
-
-    return script.turn(print_status)
 
 
 def _job(
@@ -172,8 +163,6 @@ def _script(
     *,
     alone: bool,
 ) -> tuple[Jobs, Stack, PreparedRun]:
-    from vertex_training_cli.run import script
-
     if stack:
         raise CommandError(
             "--stack does not apply to a script, which runs in a separate stack.",
@@ -183,7 +172,7 @@ def _script(
         raise CommandError(f"file {file} does not exist.")
     machine = script.choose_machine(*wanted)
     files = script.collect(file, added, alone=alone)
-    ref = script.find(print_status)
+    ref = script.find()
     loaded = load_stack(ref.root, ref.stack)
     if files.note:
         print_status(files.note)
@@ -207,12 +196,15 @@ def print_notes(prepared: PreparedRun, settings: Settings) -> None:
         print_status(redact(warning))
     limits = (settings.limits, *(team.limits for team in settings.teams.values()))
     if any(limit.in_usd for limit in limits):
-        cost = f"the job {prepared.request.submission.job} costs at most {prepared.costs_at_most}"
-        print_status(f"{cost}. Each run may cost up to the limits in USD.")
+        print_status(f"{_cost(prepared)}. Each run may cost up to the limits in USD.")
+
+
+def _cost(prepared: PreparedRun) -> str:
+    return f"the job {prepared.request.submission.job} costs at most {prepared.request.cost}"
 
 
 def _confirm(prepared: PreparedRun) -> None:
-    cost = f"the job {prepared.request.submission.job} costs at most {prepared.costs_at_most}"
+    cost = _cost(prepared)
     if not sys.stdin.isatty():
         print_status(f"{cost}. Without a terminal, --yes is required. No job was submitted.")
         raise typer.Exit(NOT_POSSIBLE)
@@ -262,7 +254,7 @@ def _follow(
             raise stopped_by
         submitted = jobs.get(resource)
         if not view.is_tuning(submitted):
-            log.follow(jobs, submitted, print_status)
+            log.follow(jobs, submitted)
         ended = _wait(jobs, resource)
     except KeyboardInterrupt:
         return _cancel(jobs, resource)
@@ -270,9 +262,8 @@ def _follow(
         if cancel_on_exit:
             _cancel(jobs, resource)
         else:
-            number = resource.rpartition("/")[2]
-            command = _cancel_command(jobs, number)
-            print_status(f"job {number} continues to run. To cancel the job: {command}")
+            command = _cancel_command(jobs, resource)
+            print_status(f"job {_number(resource)} continues to run. To cancel the job: {command}")
         return _TERMINATED
     print_status(f"{view.title(ended)}: {view.state(ended)} {redact(ended.error.message)}".rstrip())
     return exit_code(view.state(ended), ended.error.message)
@@ -287,20 +278,21 @@ def exit_code(state: str, error: str) -> int:
 
 
 def _cancel(jobs: Jobs, resource: str) -> int:
-    number = resource.rpartition("/")[2]
-    command = _cancel_command(jobs, number)
+    cancelling = f"cancelling job {_number(resource)}; press Ctrl-C again to exit without waiting"
     with suppress(OSError):  # The terminal may be closed.
-        print_status(
-            f"cancelling job {number}; press Ctrl-C again to exit without waiting ({command})"
-        )
+        print_status(f"{cancelling} ({_cancel_command(jobs, resource)})")
     jobs.cancel(jobs.get(resource))
     ended = _wait(jobs, resource, _CANCEL_SECONDS)
     print_status(f"{view.title(ended)}: {view.state(ended)}")
     return _INTERRUPTED
 
 
-def _cancel_command(jobs: Jobs, number: str) -> str:
-    return f"`vt jobs cancel {number} --stack {jobs.ref.stack}`"
+def _cancel_command(jobs: Jobs, resource: str) -> str:
+    return f"`vt jobs cancel {_number(resource)} --stack {jobs.ref.stack}`"
+
+
+def _number(resource: str) -> str:
+    return resource.rpartition("/")[2]
 
 
 def _wait(jobs: Jobs, resource: str, limit: float = float("inf")) -> AnyJob:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,13 +35,13 @@ from vertex_training.secret_rules.files import File, scan
 from vertex_training.stack import Stack
 from vertex_training_cli.catalogue import MachineOption, select
 from vertex_training_cli.engine.stacks import StackRef, find_scripts, local_cloud_errors
-from vertex_training_cli.engine.stacks import find as find_stack
 from vertex_training_cli.importing.imported import REQUEST_ID, free_key, key_of
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.deployed import RUN_CODE, RUN_PREFIX
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.run import submission
 from vertex_training_cli.run.submission import PreparedRun
+from vertex_training_cli.status import print_status
 
 STACK: Final = "local"
 #: Name of the package that starts a script. The package has the script's requirements.
@@ -87,7 +87,7 @@ config:
 
 
 @contextmanager
-def turn(log: Callable[[str], None]) -> Iterator[None]:
+def turn() -> Iterator[None]:
     """Lock the local cloud's folder while a process chooses a run's name and submits the run."""
     with local_cloud_errors():
         home = Home.find()
@@ -96,28 +96,26 @@ def turn(log: Callable[[str], None]) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            log("waiting until another `vt run` has submitted its script")
+            print_status("waiting until another `vt run` has submitted its script")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def find(log: Callable[[str], None]) -> StackRef:
+def find() -> StackRef:
     """Return the stack of scripts. Starts the local cloud and connects the clients to it."""
     home = Home.find()
     os.environ["VT_LOCAL_HOME"] = str(home.root)  # The stack's folder is below this folder.
     ref = find_scripts(home)
-    root = ref.root
-    ref.environment(log)
-    root.mkdir(exist_ok=True)
+    ref.environment(print_status)
+    ref.root.mkdir(exist_ok=True)
     for name, text in _FILES.items():
-        (root / name).write_text(text.format(prefix=sys.prefix, region=REGION))
-    ref = find_stack(STACK, root)
+        (ref.root / name).write_text(text.format(prefix=sys.prefix, region=REGION))
     ref.connect_clients()
-    settings = stacks.load(root, STACK).settings
+    settings = stacks.load(ref.root, ref.stack).settings
     control = settings.names.bucket(CONTROL)
     if not submission.has_bucket(ref.project, control, settings.project_number):
-        log("creating the stack for scripts; later runs use the same stack")
-        _bring_up(root)
+        print_status("creating the stack for scripts; later runs use the same stack")
+        _bring_up(ref.root)
     return ref
 
 

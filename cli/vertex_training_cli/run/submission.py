@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
 
 from vertex_training.customjob.google.intent_store import storage_client
+from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.protocol.ports import MODEL
 from vertex_training.customjob.request import job_file
@@ -37,10 +38,7 @@ from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, key_of
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.deployed import RUN_PREFIX
 from vertex_training_cli.jobs.objects import Objects
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
-    from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.jobs.service import Jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +49,6 @@ class PreparedRun:
     warnings: tuple[str, ...]
     uploads: Mapping[str, bytes]
     """Content of the packages to upload, by their gs:// URIs."""
-
-    @property
-    def costs_at_most(self) -> str:
-        """Return the maximum cost as text."""
-        return str(self.request.cost)
 
 
 def prepare(

@@ -58,14 +58,7 @@ def up(
     ref = stacks.find(stack)
     policies = up_options(ref.root, ref.stack, context.args, policy_levels)
     pulumi = PulumiCli(ref.root, ref.environment(print_status))
-
-    def end_plugins() -> None:
-        """End plugins of a killed run, which could interfere with this run."""
-        if ref.is_local:
-            end_orphaned_plugins(Home.find(cwd=ref.root))
-
-    arguments = [*context.args, *policies]
-    raise typer.Exit(bring_up(ref, pulumi, arguments, print_status, on_dead_lock=end_plugins))
+    raise typer.Exit(bring_up(ref, pulumi, [*context.args, *policies], print_status))
 
 
 Log = Callable[[str], None]
@@ -76,23 +69,16 @@ _REFRESH: Final = re.compile(r"(?:--refresh|-[a-z]*r)(?:=(?P<value>.*))?")
 FALSE: Final = ("false", "False", "f", "F", "0")
 
 
-def bring_up(
-    stack: StackRef,
-    pulumi: PulumiCli,
-    arguments: Sequence[str],
-    log: Log,
-    *,
-    on_dead_lock: Callable[[], object],
-) -> int:
+def bring_up(stack: StackRef, pulumi: PulumiCli, arguments: Sequence[str], log: Log) -> int:
     """Run ``pulumi up ARGUMENTS`` and a cleanup. Return the exit code of the last command.
 
     Return ``REFUSED`` if a refresh would create a protected resource again, empty, or if a running
-    job would move to or from another stack. ``on_dead_lock`` is called after the removal of a dead
-    lock, before ``pulumi`` runs.
+    job would move to or from another stack.
     """
     backend = pulumi.backend_url()
-    if locks.clear_dead(backend, stack.pulumi_project, stack.stack, log):
-        on_dead_lock()
+    if locks.clear_dead(backend, stack.pulumi_project, stack.stack, log) and stack.is_local:
+        # A plugin of a killed run could interfere with this run.
+        end_orphaned_plugins(Home.find(cwd=stack.root))
     locks.remove_truncated(backend, stack.pulumi_project, stack.stack, log)
     try:
         before = pulumi.export_deployment(stack.stack)

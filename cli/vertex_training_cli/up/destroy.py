@@ -93,31 +93,28 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
         and not str(resource["type"]).startswith(("pulumi:providers:", "pulumi:pulumi:"))
     ]
     emptied = {_name(e) for e in custom if as_mapping(e.get("outputs")).get("forceDestroy")}
-    named, stay = list[Loss](), list[str]()
-    for resource in filter(_is_named, custom):
-        loss, option = _loss(resource, emptied), _stays_by(resource)
-        if option:
-            stay.append(f"{loss.kind} {loss.name} ({option})")
-        else:
-            named.append(loss)
+    losses = [(_loss(e, emptied), _stays_by(e)) for e in custom if _is_named(e)]
+    order = [row.word for row in resource_types.by_token().values()]
+    named = [loss for loss, option in losses if not option]
+    named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
+    stay = sorted(f"{loss.kind} {loss.name} ({option})" for loss, option in losses if option)
     unnamed = [resource for resource in custom if not _is_named(resource)]
-    others = Counter(str(e["type"]) for e in unnamed if not e.get("retainOnDelete"))
+    left = [resource for resource in unnamed if not resource.get("retainOnDelete")]
     rights = [e for e in unnamed if resource_types.iam_kind(e["type"]) is not None]
-    retained = sum(bool(resource.get("retainOnDelete")) for resource in rights)
-    kept = [
-        resource for resource in held if resource.get("protect") and resource["type"] != _PROTECTION
-    ]
-    protected = [_name(resource) for resource in kept]
-    in_code = frozenset(_name(e) for e in kept if e["type"] in WITH_REQUEST or not is_own(e["urn"]))
+    retained = [right for right in rights if right.get("retainOnDelete")]
+    taken = [_taken(right, custom) for right in rights if not right.get("retainOnDelete")]
+    kept = [e for e in held if e.get("protect") and e["type"] != _PROTECTION]
+    protected = sorted(map(_name, kept))
     if not protected and any(resource.get("protect") for resource in held):
         protected = ["protection"]  # The protected resources are missing from the state.
-    order = [row.word for row in resource_types.by_token().values()]
-    named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
-    left = [right for right in rights if not right.get("retainOnDelete")]
-    taken = tuple(sorted(filter(None, (_taken(resource, custom) for resource in left))))
-    kept_names = tuple(sorted(stay))
     return Losses(
-        tuple(named), others, tuple(sorted(protected)), in_code, retained, taken, kept_names
+        tuple(named),
+        Counter(str(resource["type"]) for resource in left),
+        tuple(protected),
+        frozenset(_name(e) for e in kept if e["type"] in WITH_REQUEST or not is_own(e["urn"])),
+        len(retained),
+        tuple(sorted(filter(None, taken))),
+        tuple(stay),
     )
 
 

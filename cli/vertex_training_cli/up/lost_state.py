@@ -44,7 +44,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _LEFT: Final[Mapping[Recovery, str]] = {
     "imported": "missing in the cloud; `vt up` will create these resources",
     "adopted": "`vt up` will adopt these resources if they exist in the cloud",
-    "repeated": "`vt up` will create these resources again, without any effect",
+    "repeated": "`vt up` will create these resources; existing ones stay unchanged",
     "restarted": "`vt up` will restart these schedules, without jobs for earlier start times",
     "unsought": "not searched for; `vt up` will create duplicates or fail if these exist",
 }
@@ -75,9 +75,7 @@ def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
         client = rest.connect(stack)
         for key, account in settings.service_accounts.items():
             name = names.account(key)
-            if not account.existing and client.call(
-                "GET", f"https://iam.googleapis.com/v1/{name}", name
-            ):
+            if not account.existing and client.call("GET", rest.ACCOUNT.url(name), name):
                 yield f"account {names.account_email(key)}"
 
 
@@ -179,7 +177,7 @@ class _Lists:
             yield from items
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Import:
     stack: str
     pulumi: PulumiCli
@@ -188,20 +186,19 @@ class _Import:
     lists: _Lists
     parents: dict[str, str] = field(default_factory=dict)
     """URNs of parents that are not in the import file, by name."""
-    declared: list[_Declared] = field(default_factory=list)
-    """Resources that the last preview creates."""
+    declared: dict[tuple[str, str], _Declared] = field(default_factory=dict)
+    """Resources that the last preview creates, by type and name."""
 
     def find(self) -> list[Entry]:
         """Return import entries for existing declared resources that the state lacks."""
         entries = self._declared()
-        by_key = {(declared.type, declared.name): declared for declared in self.declared}
         while any("id" in entry for entry in entries):
             missing = self._missing(entries)
             if not missing:
                 return entries
             for entry in entries:
                 if "id" in entry and entry["name"] in missing:
-                    left = by_key[entry["type"], _logical(entry)]
+                    left = self.declared[entry["type"], _logical(entry)]
                     message = missing[entry["name"]]
                     left.id, left.doubt = "", "" if _ABSENT in message else plain(redact(message))
             entries = [remaining for remaining in entries if remaining["name"] not in missing]
@@ -213,7 +210,7 @@ class _Import:
 
     def left(self) -> Iterator[str]:
         """Yield lines about resources that were not imported and that ``up`` would create."""
-        left = [declared for declared in self.declared if not declared.id]
+        left = [declared for declared in self.declared.values() if not declared.id]
         certain: dict[Recovery, list[_Declared]] = {}
         for resource in left:
             if resource.doubt:
@@ -247,18 +244,15 @@ class _Import:
             declared = json.loads(file.read_text(encoding="utf-8")).get("resources") or []
         own = {entry["name"] for entry in declared if entry.get("component")}
         urns = {parent for step in steps if (parent := step.get("newState", {}).get("parent"))}
-        self.parents.clear()
-        self.parents.update({_name(urn): urn for urn in urns if _name(urn) not in own})
-        self.declared[:] = self._created(steps)
-        ids = {
-            (resource.type, resource.name): resource.id for resource in self.declared if resource.id
-        }
+        self.parents = {_name(urn): urn for urn in urns if _name(urn) not in own}
+        self.declared = {(created.type, created.name): created for created in self._created(steps)}
         entries: list[Entry] = []
         for entry in declared:
+            created = self.declared.get((entry["type"], _logical(entry)))
             if entry.get("component"):
                 entries.append(entry)
-            elif id_ := ids.get((entry["type"], _logical(entry))):
-                entries.append({**entry, "id": id_})
+            elif created and created.id:
+                entries.append({**entry, "id": created.id})
         return entries
 
     def _created(self, steps: Sequence[Mapping[str, Any]]) -> list[_Declared]:

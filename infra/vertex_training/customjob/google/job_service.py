@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google import vertex_api
 
     AnyJob = vertex_api.CustomJob | vertex_api.HyperparameterTuningJob
+else:
+    AnyJob = Any  # vertex_api loads slowly
 
 #: Variable with host:port of the local job service, used only for projects named ``local-…``.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"

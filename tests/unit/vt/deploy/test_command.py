@@ -25,7 +25,7 @@ def git(folder, *arguments):
 @pytest.fixture
 def repo(project, monkeypatch):
     monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://nowhere")
-    monkeypatch.setattr(sources, "deployment", lambda *_: {})
+    monkeypatch.setattr(command.PulumiCli, "export_deployment", lambda *_: {})
     git(project, "init", "-q", "-b", "main")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "first")

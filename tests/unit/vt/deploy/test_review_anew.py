@@ -29,18 +29,14 @@ def started(monkeypatch):
     return calls
 
 
-def options(*words):
-    return SimpleNamespace(options=lambda: list(words))
-
-
 def test_what_is_deployed_is_held_to_the_plan_of_that_review_and_no_older_one(started, tmp_path):
     plan = sources.engine_plan(tmp_path, "dev")
     plan.write_text("older")
-    sources.review(tmp_path, "dev", options())
+    sources.review(tmp_path, "dev", [])
     assert not plan.exists()
     assert plan.parent.stat().st_mode & 0o077 == 0
-    inputs = sources.PlanInputs("policy", True, tmp_path / "levels.json")
-    assert sources.up_command(tmp_path, "dev", inputs) == [
+    options = sources.plan_options("policy", tmp_path / "levels.json", refresh=True)
+    assert sources.up_command(tmp_path, "dev", options) == [
         *(sys.executable, "-m", "vertex_training_cli.cli", "up", "--stack", "dev"),
         *("--yes", "--skip-preview", "--non-interactive"),
         *("--policy-pack", "policy", "--policy-levels", str(tmp_path / "levels.json"), "--refresh"),
@@ -52,7 +48,7 @@ def test_a_review_that_ended_otherwise_is_no_plan(started, tmp_path):
     for code in (1, 4):
         started.code = code
         with pytest.raises(CommandError) as refused:
-            sources.review(tmp_path, "dev", options())
+            sources.review(tmp_path, "dev", [])
         assert refused.value.message == f"the review of stack dev ended with exit code {code}."
         assert refused.value.hint == "run `make preview STACK=dev` to see the whole report."
 

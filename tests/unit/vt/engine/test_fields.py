@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training_cli.engine.values import added_fields, diff_fields
+from vertex_training_cli.engine.values import diff_fields
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -19,7 +19,7 @@ VALUES = st.recursive(
 
 
 def test_all_fields_of_something_new() -> None:
-    assert [each.path for each in added_fields({"a": {"b": 1}, "c": [], "d": {}})] == [
+    assert [each.path for each in diff_fields({}, {"a": {"b": 1}, "c": [], "d": {}})] == [
         "a.b",
         "c",
         "d",

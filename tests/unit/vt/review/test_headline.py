@@ -26,8 +26,12 @@ def review(*told: plans.Event, **more: Any) -> ReviewReport:
 
 def told(found: ReviewReport) -> dict[str, str]:
     """The answers that are not nothing, but what the digest binds."""
-    every = [each for each in answers(found, code) if each.phrases]
-    return {each.question: each.text for each in every if each.question != "what the digest binds"}
+    every = answers(found, code)
+    return {
+        question: "; ".join(phrases)
+        for question, phrases in every.items()
+        if phrases and question != "what the digest binds"
+    }
 
 
 def job(op: str, name: str, old: plans.Event | None, new: plans.Event | None, **more: Any) -> Any:

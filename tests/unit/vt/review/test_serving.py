@@ -70,7 +70,7 @@ def canary(metrics: object = BETTER, old: object = GOOD, **more: Any) -> report.
 
 
 def answer(found: report.ReviewReport, question: str) -> str:
-    return next(e.text for e in answers(found, lambda t, _=0: t) if e.question == question)
+    return "; ".join(answers(found, lambda text, _=0: text)[question])
 
 
 def risks(found: report.ReviewReport, key: str) -> list[str]:

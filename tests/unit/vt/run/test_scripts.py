@@ -49,9 +49,7 @@ def test_a_stack_takes_runs_if_it_is_up_and_not_protected(
 
 
 def run_of(job: str) -> Any:
-    return SimpleNamespace(
-        costs_at_most="$1", request=SimpleNamespace(submission=SimpleNamespace(job=job))
-    )
+    return SimpleNamespace(request=SimpleNamespace(cost="$1", submission=SimpleNamespace(job=job)))
 
 
 @pytest.mark.parametrize(("terminal", "yes"), [(False, True), (True, False), (True, True)])

@@ -65,11 +65,8 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 MADE = {"resources": [{"custom": True}]}
 
 
-def bring_up(engine: Any, said: list[str], dead: list[str] | None = None) -> int:
-    ended = dead if dead is not None else []
-    return command.bring_up(
-        REF, engine, ["--yes"], said.append, on_dead_lock=lambda: ended.append("dead")
-    )
+def bring_up(engine: Any, said: list[str]) -> int:
+    return command.bring_up(REF, engine, ["--yes"], said.append)
 
 
 def test_an_up_that_fails_is_told_and_nothing_is_looked_at_after_it(steps: SimpleNamespace) -> None:

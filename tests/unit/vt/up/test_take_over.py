@@ -227,7 +227,7 @@ def test_traces_are_the_control_bucket_and_accounts_that_the_stack_makes(
 ELSE = "resources that the stack's files do not declare were not searched for"
 
 
-GRANTED = "`vt up` will create these resources again, without any effect: 1 BucketIAMMember"
+GRANTED = "`vt up` will create these resources; existing ones stay unchanged: 1 BucketIAMMember"
 
 
 NEXT = "next: run `vt review --stack dev`, then `vt up --stack dev`"

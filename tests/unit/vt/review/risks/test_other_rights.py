@@ -33,7 +33,7 @@ def built(*told: Any) -> report.ReviewReport:
 
 
 def answer(found: report.ReviewReport, question: str) -> tuple[str, ...]:
-    return next(each.phrases for each in answers(found, code) if each.question == question)
+    return tuple(answers(found, code)[question])
 
 
 def dataset(*entries: Any) -> dict[str, Any]:
