@@ -6,7 +6,6 @@
 ``pinning``    writes digests into stack files; copies images from another stack
 ``lookup``     looks up images in registries within a time limit, for checks and reviews
 ``registry``   reads and copies images by the OCI distribution protocol
-``transport``  sends HTTP requests to one registry, and limits the size of responses
 ``documents``  manifests, configurations and labels, parsed as untrusted text
 ``engines``    builders of images: Cloud Build, or a program of this machine
 =============  ====================================================================

@@ -128,19 +128,18 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
             os.close(handle)
     source = pins.source_of(settings.images[name])
     assert source is not None  # names_to_build
-    image = settings.names.image(name)
+    image = registry.remote_image(settings.names.image(name))
     context = source.read(root)
     context_id = contexts.identity(source, context)
     tag = contexts.tag(context_id)
-    at, path = registry.registry_of(image)
-    digest, built = at.digest_of(path, tag), False
+    digest, built = image.digest_of(tag), False
     if digest is None:
-        if at.lacks_repository(path):
-            text = f"{name}: repository {path.rpartition('/')[0]} does not exist."
+        if image.lacks_repository():
+            text = f"{name}: repository {image.path.rpartition('/')[0]} does not exist."
             hint = f"create the repository with `vt up --stack {settings.stack}`."
             raise CommandError(text, hint)
-        with _work_folder(f"{path}@{context_id}", options.timeout) as folder:
-            digest = at.digest_of(path, tag)
+        with _work_folder(f"{image.path}@{context_id}", options.timeout) as folder:
+            digest = image.digest_of(tag)
             if digest is None:
                 secrets = files.scan_context(settings, name, context)
                 if secrets.note:

@@ -85,8 +85,7 @@ def _look_up(uris: list[str], looks: dict[str, Look]) -> None:
     for uri in uris:
         name, _, digest = uri.partition("@")
         try:
-            at, path = registry.registry_of(name)
-            looks[uri] = Look(at.facts(path, digest))
+            looks[uri] = Look(registry.remote_image(name).facts(digest))
         except RegistryError as failed:
             looks[uri] = Look(reason=str(failed))
 

@@ -119,9 +119,9 @@ def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promo
 def run(promotions: Sequence[Promotion], root: Path, stack: str) -> Iterator[str]:
     """Copy each image, then pin its digest in the file of ``stack``. Yield a line per image."""
     for promotion in promotions:
-        origin, path = registry.registry_of(promotion.source)
-        goal, target = registry.registry_of(promotion.target)
-        sent = origin.copy(path, promotion.digest, goal, target, (promotion.tag,))
+        origin = registry.remote_image(promotion.source)
+        goal = registry.remote_image(promotion.target)
+        sent = origin.copy(promotion.digest, goal, (promotion.tag,))
         values = {"digest": promotion.digest}
         if promotion.has_context and promotion.built_from:
             values["builtFrom"] = promotion.built_from

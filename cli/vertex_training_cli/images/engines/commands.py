@@ -29,8 +29,8 @@ from localgcp.containers import mirror
 from localgcp.system.processes import descendants, succeeds
 from vertex_training.errors import ImageBuildError
 from vertex_training.images.context import PLATFORM
-from vertex_training_cli.images import registry
 from vertex_training_cli.images.engines import Build, WriteLog, option_pairs
+from vertex_training_cli.images.registry import RemoteImage, remote_image
 
 #: Maximum response time of docker's daemon in seconds.
 DAEMON_TIMEOUT: Final = 10
@@ -72,7 +72,7 @@ class CommandEngine:
 
     def build(self, build: Build, write_log: WriteLog) -> str:
         """Implement ``Engine.build``."""
-        at, path = registry.registry_of(build.image)
+        image = remote_image(build.image)
         with tempfile.TemporaryDirectory(dir=build.archive.parent) as work:
             folder = Path(work)
             context = folder / "context"
@@ -84,24 +84,24 @@ class CommandEngine:
                 text = f"{build.name}: cannot unpack the context: {failed}."
                 raise ImageBuildError(text) from None
             log = LastLines(write_log)
-            local = f"{at.address}/{path}:{build.tag}"
+            local = f"{image.name}:{build.tag}"
             deadline = Deadline(build.timeout)
-            replaces = self.name != "docker" and at.is_local
+            replaces = self.name != "docker" and image.is_local
             file = context / build.dockerfile
             bases = stand_ins(file, build.build_args) if replaces else {}
             command = [*self._build(build, local, context), *stand_in_options(bases)]
             self._run("build", [*command, str(context)], log, deadline, build)
-            if winner := at.digest_of(path, build.tag):
+            if winner := image.digest_of(build.tag):
                 write_log(f"another build has pushed {build.reference}: this image is used.")
                 return winner
             try:
-                self._push(build, local, folder, at, log, deadline)
+                self._push(build, local, folder, image, log, deadline)
             except ImageBuildError:
                 # With immutable tags, the registry refuses the push of a concurrent build.
-                if winner := at.digest_of(path, build.tag):
+                if winner := image.digest_of(build.tag):
                     return winner
                 raise
-        if digest := at.digest_of(path, build.tag):
+        if digest := image.digest_of(build.tag):
             return digest
         text = (
             f"{build.name}: {self.name} pushed {local}, but the registry does not have this digest."
@@ -127,19 +127,19 @@ class CommandEngine:
         return [self.program, "build", *own[self.name], *options]
 
     def _push(
-        self, build: Build, local: str, folder: Path, at: registry.RegistryClient,
+        self, build: Build, local: str, folder: Path, image: RemoteImage,
         log: LastLines, deadline: Deadline,
     ) -> None:  # fmt: skip
         options, target = list[str](), [f"docker://{local}"]
         if self.name == "docker":
             target = []
-        elif at.is_local:
+        elif image.is_local:
             options = ["--tls-verify=false"]
-        elif token := at.token():
+        elif token := image.token():
             file = folder / AUTH_FILE  # Other users can read the arguments of a command.
             secret = base64.b64encode(f"oauth2accesstoken:{token}".encode()).decode()
             with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-                json.dump({"auths": {at.address: {"auth": secret}}}, stream)
+                json.dump({"auths": {image.address: {"auth": secret}}}, stream)
             options = ["--authfile", str(file)]
         command = [self.program, "push", *options, local, *target]
         self._run("push", command, log, deadline, build)
