@@ -34,10 +34,10 @@ from vertex_training.stack_rules import files
 from vertex_training_cli.console import plain
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import pinning, registry
+from vertex_training_cli.images import pinning, programs, registry
 from vertex_training_cli.images.documents import CONTEXT, REVISION
-from vertex_training_cli.images.engines import Build, Engine, commands
-from vertex_training_cli.status import print_line
+from vertex_training_cli.images.engines import Build, Engine
+from vertex_training_cli.status import print_line, print_status
 
 #: Time between two attempts to lock a folder, in seconds.
 _POLL: Final = 0.2
@@ -48,16 +48,6 @@ _BUILT_FROM: Final = "vertex-training.built-from"
 #: Suffix of a commit if its folder had uncommitted changes.
 _DIRTY: Final = "-dirty"
 _GIT_SECONDS: Final = 10
-
-
-def report(line: str) -> None:
-    """Print a line about the progress of a build."""
-    print_line(f"vt: {line}")
-
-
-def write_log(line: str) -> None:
-    """Print a line of an engine's log."""
-    print_line(plain(line))
 
 
 def check_target(ref: StackRef, trusted: Path | None) -> None:
@@ -143,7 +133,7 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
             if digest is None:
                 secrets = files.scan_context(settings, name, context)
                 if secrets.note:
-                    report(f"{name}: {secrets.note}")
+                    print_status(f"{name}: {secrets.note}")
                 if secrets.problems:
                     raise ConfigError(secrets.problems)
                 archive = folder / "context.tar"
@@ -160,12 +150,12 @@ def _build(
     source, tag = pins.source_of(settings.images[name]), contexts.tag(wanted)
     assert source is not None  # names_to_build
     engine = options.choose_engine()
-    report(f"{name}: building {source.context} with {engine.name}")
+    print_status(f"{name}: building {source.context} with {engine.name}")
     if is_local(settings.project) and engine.name != "docker":
         file = root / source.context / source.dockerfile
-        replaced = commands.stand_ins(file, dict(source.build_args))
+        replaced = programs.stand_ins(file, dict(source.build_args))
         for base in dict.fromkeys(replaced.values()):
-            report(
+            print_status(
                 f"instead of {base}, the build uses a local base image of Debian packages with the "
                 "same release and Python version"
             )
@@ -184,7 +174,7 @@ def _build(
             timeout=options.timeout,
             writes_cache=options.writes_cache,
         ),
-        write_log if options.with_log else lambda _: None,
+        (lambda line: print_line(plain(line))) if options.with_log else lambda _: None,
     )
     if not registry.DIGEST.match(digest):
         raise ImageBuildError(f"{name}: {engine.name} returned no digest of the image.")
@@ -211,7 +201,7 @@ def _work_folder(key: str, timeout: float) -> Iterator[Path]:
     end, waiting = time.monotonic() + timeout, False
     while not (handle := _lock(folder)):
         if not waiting:
-            report("waiting for another build of the same context on this machine")
+            print_status("waiting for another build of the same context on this machine")
         waiting = True
         if time.monotonic() > end:
             text = "another build of the same context is still running."

@@ -18,7 +18,7 @@ from vertex_training_cli.console import console, json_text, table
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.images import building, engines, lookup, pinning, registry
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_status
 
 WORDS: Final = {
     "current": "matches its context",
@@ -37,15 +37,11 @@ Names = Annotated[
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Handle SIGTERM like Ctrl-C, so that a cancelled workflow also cancels its build."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
-        print_line("vt: interrupted; only completed builds are pinned.")
+        print_status("interrupted; only completed builds are pinned.")
         raise
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -92,7 +88,7 @@ def build(
         building.check_target(ref, target_of)
         settings = settings_of(ref.root, ref.stack)
         chosen = building.names_to_build(settings, names or [])
-        registry.connect(ref, building.report, start=True)
+        registry.connect(ref, print_status, start=True)
         how = building.BuildOptions(
             lambda: engines.choose(engine, ref.project, ref.region, is_local=ref.is_local),
             seconds, with_log=log, writes_cache=target_of is None,
@@ -102,7 +98,7 @@ def build(
             what = "built" if result.built else "unchanged" if not result.pinned else "found"
             print(f"{result.name}: {what} {result.digest} in {result.seconds:.1f} s")
         count = sum(result.built for result in results)
-        print_line(f"vt: {count} {'build' if count == 1 else 'builds'}")
+        print_status(f"{count} {'build' if count == 1 else 'builds'}")
 
 
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:

@@ -18,10 +18,9 @@ from tests.unit.localcloud.cloudbuild.conftest import (
 )
 from tests.unit.localcloud.conftest import PROJECT
 from vertex_training.errors import ImageBuildError
-from vertex_training_cli.images import engines
-from vertex_training_cli.images.engines import Build, build_service
-from vertex_training_cli.images.engines.build_service import BuildService
-from vertex_training_cli.images.engines.cloud_build import CloudBuildEngine
+from vertex_training_cli.images import cloud_build, engines
+from vertex_training_cli.images.cloud_build import BuildService, CloudBuildEngine
+from vertex_training_cli.images.engines import Build
 
 ENGINE = CloudBuildEngine(PROJECT, "us-central1", poll_seconds=0.05)
 
@@ -138,7 +137,7 @@ class KilledError(BaseException):
 
 
 STEPS = [
-    (build_service, "upload"),
+    (cloud_build, "upload"),
     (BuildService, "list_tagged"),
     (BuildService, "create"),
     (BuildService, "get"),

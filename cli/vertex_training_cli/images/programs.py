@@ -16,20 +16,22 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from localgcp.containers import mirror
 from localgcp.system.processes import descendants, succeeds
-from vertex_training.errors import ImageBuildError
+from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.images.context import PLATFORM
-from vertex_training_cli.images.engines import Build, WriteLog, option_pairs
+from vertex_training_cli.images.engines import Build, WriteLog, choose, option_pairs
 from vertex_training_cli.images.registry import RemoteImage, remote_image
 
 #: Maximum response time of docker's daemon in seconds.
@@ -321,3 +323,26 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _signal(send: Callable[[int, int], None], target: int, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         send(target, number)
+
+
+def main(arguments: list[str]) -> int:
+    """Build one image for the Cloud Build service of the local cloud, and return the exit code.
+
+    ``python -m vertex_training_cli.images.programs IN OUT``: IN is a JSON file with the
+    fields of ``Build``. The digest is written to OUT, the log to stdout. Exit code 1: not built.
+    """
+    request, result = map(Path, arguments)
+    fields = json.loads(request.read_text(encoding="utf-8"))
+    build = Build(**{**fields, "archive": Path(fields["archive"])})
+    write_log = partial(print, flush=True)
+    try:  # a program of this machine builds for every project
+        digest = choose(None, "", "", is_local=True).build(build, write_log)
+    except CommandError as error:
+        write_log(str(error))  # the last lines of an ImageBuildError are in the log already
+        return 1
+    result.write_text(digest, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,12 +1,4 @@
-"""Engines that build images. An engine's module is imported when the engine is used.
-
-=================  ===========================================================
-``commands``       docker, podman and buildah by their command lines
-``cloud_build``    Cloud Build: starts, joins, follows and cancels a build
-``build_service``  calls of Cloud Build, and hints for refused calls
-``standalone``     one build in a separate process, for the local cloud
-=================  ===========================================================
-"""
+"""Interface of engines that build images, and the choice of an engine."""
 
 from __future__ import annotations
 
@@ -84,17 +76,17 @@ def option_pairs(option: str, values: Mapping[str, str]) -> list[str]:
 
 def choose(name: str | None, project: str, region: str, *, is_local: bool) -> Engine:
     """Return engine ``name``; by default Cloud Build, or a program for the local cloud."""
-    from vertex_training_cli.images.engines import commands  # avoids an import cycle
+    from vertex_training_cli.images import programs  # avoids an import cycle
 
     known = (*PROGRAMS, SERVICE)
     if name and name not in known:
         raise UnknownNameError(f"unknown engine {name!r}.", did_you_mean(name, known))
     for candidate in (name,) if name else PROGRAMS if is_local else (SERVICE,):
         if candidate == SERVICE:  # The import of Google's client takes a second.
-            from vertex_training_cli.images.engines.cloud_build import CloudBuildEngine
+            from vertex_training_cli.images.cloud_build import CloudBuildEngine
 
             return CloudBuildEngine(project, region)
-        if engine := commands.find(candidate):
+        if engine := programs.find(candidate):
             return engine
     missing = f"engine {name}" if name else "no engine that builds images"
     raise CommandError(
