@@ -130,10 +130,9 @@ def explained(error: BaseException, place: Place, right: str) -> CommandError:
     """Return a CommandError with a hint for an error of the service."""
     if isinstance(error, (exceptions.Forbidden, exceptions.Unauthorized)):
         role = "roles/storage.objectUser" if right == "write" else "roles/storage.objectViewer"
-        key = "writes: […]" if right == "write" else "reads: […]"
         return CommandError(
             f"{place}: no permission to {right} objects. The bucket requires {role}.",
-            f"request the role, or use an account with `{key}` in the stack file.",
+            f"request the role, or use an account with `{right}s: […]` in the stack file.",
         )
     if isinstance(error, exceptions.NotFound):
         return CommandError(f"bucket {place.bucket} does not exist.")
