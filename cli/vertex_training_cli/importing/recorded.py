@@ -209,9 +209,7 @@ def whole_numbers(value: Any) -> Any:
 
 def take_script(job: ImportedJob, buckets: Path, source: SourceContents) -> None:
     """Extract the script from the package that the client uploaded. Keep other packages."""
-    pools = [pool for pool in job.spec.get("workerPoolSpecs", []) if isinstance(pool, dict)]
-    tasks = [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
-    uris = {uri for task in tasks for uri in task.get("packageUris", ())}
+    uris = {uri for task in job.tasks("pythonPackageSpec") for uri in task.get("packageUris", ())}
     for uri in sorted(uris):
         name = uri.removeprefix("gs://")
         if not SCRIPT_PACKAGE.search(name):
