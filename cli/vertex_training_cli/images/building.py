@@ -27,7 +27,6 @@ from vertex_training.errors import (
 from vertex_training.images import context as contexts
 from vertex_training.images import pins
 from vertex_training.images.context import Source
-from vertex_training.naming import is_local
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
 from vertex_training.stack_rules import files
@@ -76,7 +75,6 @@ class BuildResult:
 
     name: str
     digest: str
-    tag: str
     built: bool
     """True if an engine built the image; False if the registry already had it."""
     pinned: bool
@@ -85,9 +83,11 @@ class BuildResult:
 
 
 @dataclass(frozen=True, slots=True)
-class BuildOptions:
-    """Options of a build."""
+class ImageBuilder:
+    """Builds images of one stack file."""
 
+    settings: Settings
+    root: Path
     choose_engine: Callable[[], Engine]
     """Returns the engine; called only if an image must be built."""
     timeout: float
@@ -96,6 +96,71 @@ class BuildOptions:
     """True to print the lines of an engine's log."""
     writes_cache: bool = False
     """True if later builds may use the layers of this build as a cache."""
+
+    def build(self, name: str) -> BuildResult:
+        """Build one image unless the registry has it, and pin its digest in the stack file."""
+        started = time.monotonic()
+        for abandoned in _work_folders().glob("*"):
+            if abandoned.is_dir() and (handle := _lock(abandoned)):
+                _empty(abandoned)
+                os.close(handle)
+        source = pins.source_of(self.settings.images[name])
+        assert source is not None  # names_to_build
+        image = registry.remote_image(self.settings.names.image(name))
+        context = source.read(self.root)
+        context_id = contexts.identity(source, context)
+        tag = contexts.tag(context_id)
+        digest, built = image.digest_of(tag), False
+        if digest is None:
+            if image.lacks_repository():
+                text = f"{name}: repository {image.path.rpartition('/')[0]} does not exist."
+                hint = f"create the repository with `vt up --stack {self.settings.stack}`."
+                raise CommandError(text, hint)
+            with _work_folder(f"{image.path}@{context_id}", self.timeout) as folder:
+                digest = image.digest_of(tag)
+                if digest is None:
+                    secrets = files.scan_context(self.settings, name, context)
+                    if secrets.note:
+                        print_status(f"{name}: {secrets.note}")
+                    if secrets.problems:
+                        raise ConfigError(secrets.problems)
+                    archive = folder / "context.tar"
+                    _write_archive(source, context_id, self.root, archive)
+                    digest, built = self._build(name, source, context_id, archive), True
+        values = {"digest": digest, "builtFrom": tag}
+        pinned = pinning.write_pins(self.root, self.settings.stack, {name: values})
+        return BuildResult(name, digest, built, pinned, time.monotonic() - started)
+
+    def _build(self, name: str, source: Source, context_id: str, archive: Path) -> str:
+        engine, build_args = self.choose_engine(), dict(source.build_args)
+        print_status(f"{name}: building {source.context} with {engine.name}")
+        if self.settings.is_local and engine.name != "docker":
+            file = self.root / source.context / source.dockerfile
+            for base in dict.fromkeys(programs.stand_ins(file, build_args).values()):
+                print_status(
+                    f"instead of {base}, the build uses a local base image of Debian packages with "
+                    "the same release and Python version"
+                )
+        tag = contexts.tag(context_id)
+        build = Build(
+            name=name,
+            archive=archive,
+            context=source.context,
+            dockerfile=source.dockerfile,
+            build_args=build_args,
+            target=source.target,
+            image=self.settings.names.image(name),
+            tag=tag,
+            labels=labels_of(name, source.context, tag, self.root),
+            identity=context_id,
+            timeout=self.timeout,
+            writes_cache=self.writes_cache,
+        )
+        write_log = (lambda line: print_line(plain(line))) if self.with_log else lambda _: None
+        digest = engine.build(build, write_log)
+        if not registry.DIGEST.match(digest):
+            raise ImageBuildError(f"{name}: {engine.name} returned no digest of the image.")
+        return digest
 
 
 def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
@@ -107,78 +172,6 @@ def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
             hint = f"run `vt promote {name} --from OTHER --to {settings.stack}`"
             raise UnknownNameError(text, hint)
     return [name for name in image_names if settings.images[name].context]
-
-
-def build_image(settings: Settings, name: str, root: Path, options: BuildOptions) -> BuildResult:
-    """Build one image unless the registry has it, and pin its digest in the stack file."""
-    started = time.monotonic()
-    for abandoned in _work_folders().glob("*"):
-        if abandoned.is_dir() and (handle := _lock(abandoned)):
-            _empty(abandoned)
-            os.close(handle)
-    source = pins.source_of(settings.images[name])
-    assert source is not None  # names_to_build
-    image = registry.remote_image(settings.names.image(name))
-    context = source.read(root)
-    context_id = contexts.identity(source, context)
-    tag = contexts.tag(context_id)
-    digest, built = image.digest_of(tag), False
-    if digest is None:
-        if image.lacks_repository():
-            text = f"{name}: repository {image.path.rpartition('/')[0]} does not exist."
-            hint = f"create the repository with `vt up --stack {settings.stack}`."
-            raise CommandError(text, hint)
-        with _work_folder(f"{image.path}@{context_id}", options.timeout) as folder:
-            digest = image.digest_of(tag)
-            if digest is None:
-                secrets = files.scan_context(settings, name, context)
-                if secrets.note:
-                    print_status(f"{name}: {secrets.note}")
-                if secrets.problems:
-                    raise ConfigError(secrets.problems)
-                archive = folder / "context.tar"
-                _write_archive(source, context_id, root, archive)
-                digest, built = _build(settings, name, archive, context_id, root, options), True
-    values = {"digest": digest, "builtFrom": tag}
-    pinned = pinning.write_pins(root, settings.stack, {name: values})
-    return BuildResult(name, digest, tag, built, pinned, time.monotonic() - started)
-
-
-def _build(
-    settings: Settings, name: str, archive: Path, wanted: str, root: Path, options: BuildOptions
-) -> str:
-    source, tag = pins.source_of(settings.images[name]), contexts.tag(wanted)
-    assert source is not None  # names_to_build
-    engine = options.choose_engine()
-    print_status(f"{name}: building {source.context} with {engine.name}")
-    if is_local(settings.project) and engine.name != "docker":
-        file = root / source.context / source.dockerfile
-        replaced = programs.stand_ins(file, dict(source.build_args))
-        for base in dict.fromkeys(replaced.values()):
-            print_status(
-                f"instead of {base}, the build uses a local base image of Debian packages with the "
-                "same release and Python version"
-            )
-    digest = engine.build(
-        Build(
-            name=name,
-            archive=archive,
-            context=source.context,
-            dockerfile=source.dockerfile,
-            build_args=dict(source.build_args),
-            target=source.target,
-            image=settings.names.image(name),
-            tag=tag,
-            labels=labels_of(name, source.context, tag, root),
-            identity=wanted,
-            timeout=options.timeout,
-            writes_cache=options.writes_cache,
-        ),
-        (lambda line: print_line(plain(line))) if options.with_log else lambda _: None,
-    )
-    if not registry.DIGEST.match(digest):
-        raise ImageBuildError(f"{name}: {engine.name} returned no digest of the image.")
-    return digest
 
 
 def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> None:

@@ -89,11 +89,12 @@ def build(
         settings = settings_of(ref.root, ref.stack)
         chosen = building.names_to_build(settings, names or [])
         registry.connect(ref, print_status, start=True)
-        how = building.BuildOptions(
+        builder = building.ImageBuilder(
+            settings, ref.root,
             lambda: engines.choose(engine, ref.project, ref.region, is_local=ref.is_local),
             seconds, with_log=log, writes_cache=target_of is None,
         )  # fmt: skip
-        results = [building.build_image(settings, name, ref.root, how) for name in chosen]
+        results = [builder.build(name) for name in chosen]
         for result in results:
             what = "built" if result.built else "unchanged" if not result.pinned else "found"
             print(f"{result.name}: {what} {result.digest} in {result.seconds:.1f} s")

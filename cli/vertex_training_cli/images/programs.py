@@ -27,8 +27,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from localgcp.containers import mirror
-from localgcp.system.processes import descendants, succeeds
+from localgcp.system.processes import ChildProcess, descendants, start_time, succeeds
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.images.context import PLATFORM
 from vertex_training_cli.images.engines import Build, WriteLog, choose, option_pairs
@@ -311,18 +313,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None and (started := descendants(process.pid)):
             for descendant in started:
-                _signal(os.kill, descendant.pid, number)
+                with suppress(psutil.Error):
+                    descendant.send_signal(number)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        _signal(os.killpg, process.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE)
-
-
-def _signal(send: Callable[[int, int], None], target: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        send(target, number)
+    ChildProcess(process.pid, start_time(process.pid) or "gone", "engine").end(GRACE)
+    process.wait()
 
 
 def main(arguments: list[str]) -> int:
