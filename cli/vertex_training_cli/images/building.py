@@ -128,7 +128,7 @@ class ImageBuilder:
                     _write_archive(source, context_id, self.root, archive)
                     digest, built = self._build(name, source, context_id, archive), True
         values = {"digest": digest, "builtFrom": tag}
-        pinned = pinning.write_pins(self.root, self.settings.stack, {name: values})
+        pinned = pinning.write_pins(self.root, self.settings.stack, name, values)
         return BuildResult(name, digest, built, pinned, time.monotonic() - started)
 
     def _build(self, name: str, source: Source, context_id: str, archive: Path) -> str:

@@ -22,12 +22,10 @@ from vertex_training_cli.images import registry
 
 #: Number of digits in the tag ``digest-…`` of a promoted image.
 TAG_DIGITS: Final = 32
-#: Keys of an image in the stack file, in their order in an entry.
-KEYS: Final = ("digest", "builtFrom")
 
 
-def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) -> bool:
-    """Set keys of images in a stack file atomically; return True if the file changed."""
+def write_pins(root: Path, stack: str, name: str, pins: Mapping[str, str]) -> bool:
+    """Set keys of an image in a stack file atomically; return True if the file changed."""
     named = file_of(root, stack)
     file = named.resolve()
     if link_out(named):
@@ -36,11 +34,9 @@ def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) ->
     try:
         with _locked(file.parent):
             before = after = file.read_bytes()
-            for name, values in pins.items():
-                for key in KEYS:
-                    if key in values:
-                        path = ("config", f"{SCHEMA.namespace}:images", name, key)
-                        after = set_value(after, path, values[key], file.name)
+            for key, value in pins.items():
+                path = ("config", f"{SCHEMA.namespace}:images", name, key)
+                after = set_value(after, path, value, file.name)
             if after != before:
                 mode = file.stat().st_mode & 0o777
                 RootDirectory(file.parent).write(file.name, after, mode)
@@ -70,17 +66,10 @@ class Promotion:
     """Full name without digest in the source stack."""
     target: str
     """Full name without digest in the target stack."""
-    digest: str
-    built_from: str
-    """Context tag ``context-…`` of the build; empty if the source stack does not record it."""
-    has_context: bool
-    """True if the target stack also builds this image and records the context."""
-
-    @property
-    def tag(self) -> str:
-        """Return the tag of the copy. The repository's cleanup would delete an untagged image."""
-        digits = self.digest.removeprefix("sha256:")[:TAG_DIGITS]
-        return self.built_from or f"digest-{digits}"
+    tag: str
+    """Tag of the copy. The repository's cleanup would delete an untagged image."""
+    pins: Mapping[str, str]
+    """New keys of the image in the target's stack file: the digest and maybe its context."""
 
 
 def known_names(settings: Settings, names: Sequence[str]) -> list[str]:
@@ -101,18 +90,15 @@ def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promo
             stack = source.stack if image.uri else target.stack
             text = f"image {name} of stack {stack} has a `uri` and is not built by a stack."
             raise CommandError(text, "copy the `uri` into the other stack file.")
-        if image.digest in (None, PLACEHOLDER):
+        if image.digest is None or image.digest == PLACEHOLDER:
             text = f"image {name} of stack {source.stack} is not built."
             raise CommandError(text, f"run `vt images build {name} --stack {source.stack}`")
-        promotion = Promotion(
-            name,
-            source.names.image(name),
-            target.names.image(name),
-            str(image.digest),
-            image.built_from or "",
-            bool(in_target and in_target.context),
-        )
-        promotions.append(promotion)
+        tag = image.built_from or f"digest-{image.digest.removeprefix('sha256:')[:TAG_DIGITS]}"
+        values = {"digest": image.digest}
+        if image.built_from and in_target and in_target.context:
+            values["builtFrom"] = image.built_from
+        paths = source.names.image(name), target.names.image(name)
+        promotions.append(Promotion(name, *paths, tag, values))
     return promotions
 
 
@@ -121,10 +107,8 @@ def run(promotions: Sequence[Promotion], root: Path, stack: str) -> Iterator[str
     for promotion in promotions:
         origin = registry.remote_image(promotion.source)
         goal = registry.remote_image(promotion.target)
-        sent = origin.copy(promotion.digest, goal, (promotion.tag,))
-        values = {"digest": promotion.digest}
-        if promotion.has_context and promotion.built_from:
-            values["builtFrom"] = promotion.built_from
-        changed = write_pins(root, stack, {promotion.name: values})
+        digest = promotion.pins["digest"]
+        sent = origin.copy(digest, goal, (promotion.tag,))
+        changed = write_pins(root, stack, promotion.name, promotion.pins)
         what = "promoted" if changed else "unchanged"
-        yield f"{promotion.name}: {what} {promotion.digest} ({sent:,} bytes copied)"
+        yield f"{promotion.name}: {what} {digest} ({sent:,} bytes copied)"
