@@ -81,22 +81,13 @@ class RemoteImage:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.base, self.path = base, path
+        self.address = base.partition("://")[2]
+        """``HOST`` or ``HOST:PORT``."""
+        self.name = f"{self.address}/{path}"
+        """Full name without tag."""
+        self.is_local = base.startswith("http://")
+        """True for the local cloud's registry, which has no TLS and no credentials."""
         self._session, self._anonymous, self._sleep = session, anonymous, sleep
-
-    @property
-    def name(self) -> str:
-        """Return the full name without tag, which begins with ``HOST`` or ``HOST:PORT``."""
-        return f"{self.address}/{self.path}"
-
-    @property
-    def address(self) -> str:
-        """Return the ``HOST`` or ``HOST:PORT`` of the registry."""
-        return self.base.partition("://")[2]
-
-    @property
-    def is_local(self) -> bool:
-        """Return True for the local cloud's registry, which has no TLS and no credentials."""
-        return self.base.startswith("http://")
 
     def token(self) -> str:
         """Return an access token of this machine's Google account; empty for the local cloud."""
