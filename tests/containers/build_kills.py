@@ -95,9 +95,9 @@ _STEPS: Final = (
     ("the registry is asked before the push", "registry.RemoteImage.digest_of", 3),
     ("the image is pushed", "programs.run", 2),
     ("the digest is read", "registry.RemoteImage.digest_of", 4),
-    ("the stack file is edited", "pinning.set_value", 1),
-    ("the stack file is written", "pinning.os.fchmod", 1),
-    ("the stack file is replaced", "pinning.os.replace", 1),
+    ("the stack file is edited", "building.set_value", 1),
+    ("the stack file is written", "building.os.fchmod", 1),
+    ("the stack file is replaced", "building.os.replace", 1),
 )
 _LINE: Final = f"{_IMAGES}.programs.LastLines.write"
 POINTS: Final = (

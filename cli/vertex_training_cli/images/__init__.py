@@ -2,11 +2,10 @@
 
 ===============  ==========================================================================
 ``command``      the command lines
-``building``     builds images and pins their digests
+``building``     builds images or copies them from another stack, and pins their digests
 ``engines``      builders of images, each in a module that is imported when it is used
 ``programs``     docker, podman and buildah by their command lines; a program of one build
 ``cloud_build``  Cloud Build: starts, joins, follows and cancels a build; explains refusals
-``pinning``      writes digests into stack files; copies images from another stack
 ``lookup``       looks up images in registries within a time limit, for checks and reviews
 ``registry``     reads and copies images by the OCI distribution protocol
 ``documents``    manifests, configurations and labels, parsed as untrusted text

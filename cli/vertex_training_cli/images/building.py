@@ -1,4 +1,7 @@
-"""Build images and pin their digests. Builds of the same context on a machine run one at a time."""
+"""Build images, or copy them from another stack, and pin their digests in the stack file.
+
+Builds of the same context on a machine run one at a time.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +19,7 @@ from urllib.parse import urlsplit
 
 from localgcp.home import cache_dir
 from localgcp.system import git
+from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import (
     CommandError,
     ConfigError,
@@ -23,17 +27,21 @@ from vertex_training.errors import (
     Location,
     Problem,
     UnknownNameError,
+    did_you_mean,
 )
 from vertex_training.images import context as contexts
 from vertex_training.images import pins
 from vertex_training.images.context import Source
+from vertex_training.located_yaml.editing import set_value
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
+from vertex_training.stack import SCHEMA
 from vertex_training.stack_rules import files
 from vertex_training_cli.console import plain
 from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.paths import link_out
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import pinning, programs, registry
+from vertex_training_cli.images import programs, registry
 from vertex_training_cli.images.documents import CONTEXT, REVISION
 from vertex_training_cli.images.engines import Build, Engine
 from vertex_training_cli.status import print_line, print_status
@@ -47,6 +55,8 @@ _BUILT_FROM: Final = "vertex-training.built-from"
 #: Suffix of a commit if its folder had uncommitted changes.
 _DIRTY: Final = "-dirty"
 _GIT_SECONDS: Final = 10
+#: Number of digits in the tag ``digest-…`` of a promoted image.
+_TAG_DIGITS: Final = 32
 
 
 def check_target(ref: StackRef, trusted: Path | None) -> None:
@@ -128,7 +138,7 @@ class ImageBuilder:
                     _write_archive(source, context_id, self.root, archive)
                     digest, built = self._build(name, source, context_id, archive), True
         values = {"digest": digest, "builtFrom": tag}
-        pinned = pinning.write_pins(self.root, self.settings.stack, name, values)
+        pinned = write_pins(self.root, self.settings.stack, name, values)
         return BuildResult(name, digest, built, pinned, time.monotonic() - started)
 
     def _build(self, name: str, source: Source, context_id: str, archive: Path) -> str:
@@ -163,9 +173,18 @@ class ImageBuilder:
         return digest
 
 
+def known_names(settings: Settings, names: Sequence[str]) -> list[str]:
+    """Return the named images without duplicates; without names, all images of the stack."""
+    for name in names:
+        if name not in settings.images:
+            text = f"stack {settings.stack} has no image {name!r}."
+            raise UnknownNameError(text, did_you_mean(name, settings.images))
+    return list(dict.fromkeys(names or settings.images))
+
+
 def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
     """Return the named images, or without names all images with a context."""
-    image_names = pinning.known_names(settings, names)
+    image_names = known_names(settings, names)
     for name in names:
         if settings.images[name].context is None:
             text = f"image {name} has no context in Pulumi.{settings.stack}.yaml."
@@ -261,3 +280,84 @@ def _without_credentials(remote: str) -> str:
     parts = urlsplit(remote)
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+
+
+def write_pins(root: Path, stack: str, name: str, pins: Mapping[str, str]) -> bool:
+    """Set keys of an image in a stack file atomically; return True if the file changed."""
+    named = project_files.file_of(root, stack)
+    file = named.resolve()
+    if link_out(named):
+        what = f"{named.name} is a link to a file outside its folder. The file was not written."
+        raise CommandError(what, f"replace {named.name} by a regular file")
+    try:
+        with _locked(file.parent):
+            before = after = file.read_bytes()
+            for key, value in pins.items():
+                path = ("config", f"{SCHEMA.namespace}:images", name, key)
+                after = set_value(after, path, value, file.name)
+            if after != before:
+                mode = file.stat().st_mode & 0o777
+                RootDirectory(file.parent).write(file.name, after, mode)
+    except OSError as failed:
+        text = f"cannot write {file.name}: {failed.strerror}. The file is unchanged."
+        raise CommandError(text) from None
+    return after != before
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock the folder: a lock of the stack file would end when the file is replaced."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """One image to copy from one stack to another."""
+
+    name: str
+    source: str
+    """Full name without digest in the source stack."""
+    target: str
+    """Full name without digest in the target stack."""
+    tag: str
+    """Tag of the copy. The repository's cleanup would delete an untagged image."""
+    pins: Mapping[str, str]
+    """New keys of the image in the target's stack file: the digest and maybe its context."""
+
+
+def plan_promotions(source: Settings, target: Settings, names: Sequence[str]) -> list[Promotion]:
+    """Return the images to copy."""
+    promotions = list[Promotion]()
+    for name in known_names(source, names):
+        image, in_target = source.images[name], target.images.get(name)
+        if image.uri or (in_target and in_target.uri):
+            stack = source.stack if image.uri else target.stack
+            text = f"image {name} of stack {stack} has a `uri` and is not built by a stack."
+            raise CommandError(text, "copy the `uri` into the other stack file.")
+        if image.digest is None or image.digest == pins.PLACEHOLDER:
+            text = f"image {name} of stack {source.stack} is not built."
+            raise CommandError(text, f"run `vt images build {name} --stack {source.stack}`")
+        tag = image.built_from or f"digest-{image.digest.removeprefix('sha256:')[:_TAG_DIGITS]}"
+        values = {"digest": image.digest}
+        if image.built_from and in_target and in_target.context:
+            values["builtFrom"] = image.built_from
+        paths = source.names.image(name), target.names.image(name)
+        promotions.append(Promotion(name, *paths, tag, values))
+    return promotions
+
+
+def promote(promotions: Sequence[Promotion], root: Path, stack: str) -> Iterator[str]:
+    """Copy each image, then pin its digest in the file of ``stack``. Yield a line per image."""
+    for promotion in promotions:
+        origin = registry.remote_image(promotion.source)
+        goal = registry.remote_image(promotion.target)
+        digest = promotion.pins["digest"]
+        sent = origin.copy(digest, goal, (promotion.tag,))
+        changed = write_pins(root, stack, promotion.name, promotion.pins)
+        what = "promoted" if changed else "unchanged"
+        yield f"{promotion.name}: {what} {digest} ({sent:,} bytes copied)"

@@ -16,7 +16,7 @@ from vertex_training.stack import settings_of
 from vertex_training_cli import options
 from vertex_training_cli.console import console, json_text, table
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.images import building, engines, lookup, pinning, registry
+from vertex_training_cli.images import building, engines, lookup, registry
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_status
 
@@ -142,7 +142,7 @@ def check(
     ref = stacks.find(stack)
     settings = settings_of(ref.root, ref.stack)
     registry.connect(ref, lambda _: None, start=False)
-    problems = lookup.findings(settings, pinning.known_names(settings, names or []), ref.root)
+    problems = lookup.findings(settings, building.known_names(settings, names or []), ref.root)
     if format_ is Format.JSON:
         print(json_text([asdict(finding) for finding in problems]))
     else:
@@ -171,6 +171,6 @@ def promote(
         registry.connect(origin, lambda _: None, start=False)
         registry.connect(goal, lambda _: None, start=False)
         settings, wanted = (settings_of(ref.root, ref.stack) for ref in (origin, goal))
-        pairs = pinning.plan(settings, wanted, names)
-        for result in pinning.run(pairs, goal.root, goal.stack):
+        promotions = building.plan_promotions(settings, wanted, names)
+        for result in building.promote(promotions, goal.root, goal.stack):
             print(result)
