@@ -167,8 +167,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
     Raises CommandError before any file is written, or OSError.
     """
     files, below = render(answers, release()), RootDirectory(root, refuse_git=True)
-    new_manifest = manifest.of_files(release(), answers, files.values())
-    texts, remarks, taken = dict[str, bytes](), list[str](), list[str]()
+    texts, remarks, taken, left = dict[str, bytes](), list[str](), list[str](), list[str]()
     for path, file in files.items():
         here, text = below.read(path) if root.exists() else None, file.text.encode()
         if here is None:
@@ -177,7 +176,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
             texts[path] = here + (b"" if here.endswith(b"\n") or not here else b"\n") + b"\n" + text
             remarks.append(f"the generated lines were appended to the existing {path}")
         elif path in LEFT and here != text:
-            new_manifest = new_manifest.leaving(path)
+            left.append(path)
             remarks.append(f"the existing {path} stays unchanged")
         elif here != text and path not in EXTENDED:
             taken.append(path)
@@ -189,6 +188,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
         existing = below.status(path)  # an existing file keeps its permissions
         default = 0o755 if files[path].executable else 0o644
         below.write(path, text, existing.st_mode & 0o777 if existing else default)
+    new_manifest = manifest.of_files(release(), answers, files.values(), left)
     below.write(manifest.NAME, new_manifest.to_json().encode())
     return len(texts), remarks
 
