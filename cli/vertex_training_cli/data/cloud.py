@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -59,8 +58,7 @@ def place_of(uri: str) -> Place:
 
 def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
     """Return the client of the stack's project. Starts the local cloud for a local stack."""
-    if ref.is_local and not os.environ.get(STORAGE_EMULATOR):
-        os.environ[STORAGE_EMULATOR] = ref.environment(log)[STORAGE_EMULATOR]
+    ref.connect_clients(log, address=STORAGE_EMULATOR)
     return storage_client(ref.project)
 
 

@@ -43,7 +43,7 @@ from vertex_training_cli.engine.paths import link_out
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import programs, registry
 from vertex_training_cli.images.documents import CONTEXT, REVISION
-from vertex_training_cli.images.engines import Build, Engine
+from vertex_training_cli.images.engines import PROGRAMS, SERVICE, Build, Engine
 from vertex_training_cli.status import print_line, print_status
 
 #: Time between two attempts to lock a folder, in seconds.
@@ -57,6 +57,19 @@ _DIRTY: Final = "-dirty"
 _GIT_SECONDS: Final = 10
 #: Number of digits in the tag ``digest-…`` of a promoted image.
 _TAG_DIGITS: Final = 32
+
+
+def choose_engine(name: str | None, ref: StackRef) -> Engine:
+    """Return engine ``name``; by default Cloud Build, or a program for the local cloud."""
+    known = (*PROGRAMS, SERVICE)
+    if name and name not in known:
+        raise UnknownNameError(f"unknown engine {name!r}.", did_you_mean(name, known))
+    if name != SERVICE and (name or ref.is_local):
+        return programs.first_installed(*([name] if name else PROGRAMS))
+    # The import of Google's client takes a second.
+    from vertex_training_cli.images.cloud_build import CloudBuildEngine
+
+    return CloudBuildEngine(ref.project, ref.region)
 
 
 def check_target(ref: StackRef, trusted: Path | None) -> None:

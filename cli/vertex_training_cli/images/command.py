@@ -11,12 +11,13 @@ from typing import Annotated, Final
 
 import typer
 
+from localgcp.home import REGISTRY
 from vertex_training.images import pins
 from vertex_training.stack import settings_of
 from vertex_training_cli import options
 from vertex_training_cli.console import console, json_text, table
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.images import building, engines, lookup, registry
+from vertex_training_cli.images import building, lookup
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_status
 
@@ -88,10 +89,10 @@ def build(
         building.check_target(ref, target_of)
         settings = settings_of(ref.root, ref.stack)
         chosen = building.names_to_build(settings, names or [])
-        registry.connect(ref, print_status, start=True)
+        ref.connect_clients(print_status, address=REGISTRY)
         builder = building.ImageBuilder(
             settings, ref.root,
-            lambda: engines.choose(engine, ref.project, ref.region, is_local=ref.is_local),
+            lambda: building.choose_engine(engine, ref),
             seconds, with_log=log, writes_cache=target_of is None,
         )  # fmt: skip
         results = [builder.build(name) for name in chosen]
@@ -141,7 +142,7 @@ def check(
     """
     ref = stacks.find(stack)
     settings = settings_of(ref.root, ref.stack)
-    registry.connect(ref, lambda _: None, start=False)
+    ref.connect_clients(address=REGISTRY)
     problems = lookup.findings(settings, building.known_names(settings, names or []), ref.root)
     if format_ is Format.JSON:
         print(json_text([asdict(finding) for finding in problems]))
@@ -168,8 +169,8 @@ def promote(
         raise typer.BadParameter(f"{source} is both --from and --to.")
     with _interruptible():
         origin, goal = stacks.find(source), stacks.find(target)
-        registry.connect(origin, lambda _: None, start=False)
-        registry.connect(goal, lambda _: None, start=False)
+        origin.connect_clients(address=REGISTRY)
+        goal.connect_clients(address=REGISTRY)
         settings, wanted = (settings_of(ref.root, ref.stack) for ref in (origin, goal))
         promotions = building.plan_promotions(settings, wanted, names)
         for result in building.promote(promotions, goal.root, goal.stack):

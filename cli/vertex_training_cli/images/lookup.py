@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
+from localgcp.home import REGISTRY
 from vertex_training import naming
 from vertex_training.errors import CommandError, Problem, RegistryError
 from vertex_training.images import pins
@@ -180,9 +180,9 @@ def for_review(
     """
     known = {uri: names for uri, names in jobs.items() if is_digest(uri)}
     images = [] if offline else [*known, *filter(is_digest, shown)]
-    if images and ref.is_local and not os.environ.get(registry.EMULATOR):
+    if images:
         with suppress(CommandError):  # Without the local cloud, each lookup reports the reason.
-            registry.connect(ref, lambda _: None, start=False)
+            ref.connect_clients(address=REGISTRY)
     return judge(known, shown, look(images, is_local=ref.is_local), ref.root)
 
 

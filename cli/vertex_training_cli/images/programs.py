@@ -33,7 +33,7 @@ from localgcp.containers import mirror
 from localgcp.system.processes import ChildProcess, descendants, start_time, succeeds
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.images.context import PLATFORM
-from vertex_training_cli.images.engines import Build, WriteLog, choose, option_pairs
+from vertex_training_cli.images.engines import PROGRAMS, Build, WriteLog, option_pairs
 from vertex_training_cli.images.registry import RemoteImage, remote_image
 
 #: Maximum response time of docker's daemon in seconds.
@@ -162,6 +162,17 @@ class CommandEngine:
         if code:
             text = f"{build.name}: the {step} of {self.name} ended with exit code {code}."
             raise ImageBuildError(text, log.lines, _hint(step, self.name, build, log.lines))
+
+
+def first_installed(*names: str) -> CommandEngine:
+    """Return the first of these programs that is installed."""
+    for name in names:
+        if engine := find(name):
+            return engine
+    missing = "no engine that builds images is" if names[1:] else f"engine {names[0]} is not"
+    raise CommandError(
+        f"{missing} installed.", "install docker, podman or buildah (docs/container-images.md)."
+    )
 
 
 def find(name: str) -> CommandEngine | None:
@@ -332,7 +343,7 @@ def main(arguments: list[str]) -> int:
     build = Build(**{**fields, "archive": Path(fields["archive"])})
     write_log = partial(print, flush=True)
     try:  # a program of this machine builds for every project
-        digest = choose(None, "", "", is_local=True).build(build, write_log)
+        digest = first_installed(*PROGRAMS).build(build, write_log)
     except CommandError as error:
         write_log(str(error))  # the last lines of an ImageBuildError are in the log already
         return 1

@@ -21,11 +21,11 @@ import requests
 from google.auth.exceptions import GoogleAuthError
 from google.auth.transport.requests import AuthorizedSession, Request
 
+from localgcp.home import REGISTRY
 from vertex_training import naming
 from vertex_training.customjob.google.impersonation import impersonated_credentials
 from vertex_training.errors import OperatorError, RegistryError
 from vertex_training.images.context import PLATFORM
-from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import documents
 from vertex_training_cli.images.documents import (
     DIGEST,
@@ -35,13 +35,9 @@ from vertex_training_cli.images.documents import (
     ImageManifest,
 )
 
-#: Variable with the address of the local cloud's registry: ``HOST:PORT``.
-EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
 IMAGE: Final = re.compile(
     r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+)\Z"
 )
-#: Variables with the configuration files of buildah and podman (``localgcp.containers.host``).
-BUILDERS: Final = ("CONTAINERS_REGISTRIES_CONF", "CONTAINERS_CONF")
 #: Maximum size of manifests, configurations and lists, in bytes.
 MAX_DOCUMENT: Final = 4 * 1024 * 1024
 #: Timeouts in seconds: of a connection, and between two parts of a response.
@@ -51,8 +47,6 @@ RETRY_AFTER: Final = (0.5, 2.0)
 LOGIN: Final = "sign in with `gcloud auth application-default login`"
 _BUSY: Final = (429, 500, 502, 503, 504)
 _MOST_REDIRECTS: Final = 3
-#: Suffix of variables with addresses of the local cloud: registry, Vertex AI, storage.
-_ADDRESS: Final = "_EMULATOR_HOST"
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _CHUNK: Final = 1024 * 1024
 _ACCEPT: Final = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
@@ -329,7 +323,7 @@ def remote_image(name: str) -> RemoteImage:
     if match is None:
         hint = "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME"
         raise RegistryError(f"{name} is not an Artifact Registry image.", hint)
-    emulator = os.environ.get(EMULATOR)
+    emulator = os.environ.get(REGISTRY)
     if naming.is_local(match["project"]):
         if not emulator:
             text = f"the local cloud has no registry for {name}."
@@ -342,16 +336,6 @@ def remote_image(name: str) -> RemoteImage:
         session.trust_env = False  # Do not use a proxy for this machine.
         return RemoteImage(f"http://{emulator}", match["path"], session)
     return RemoteImage(f"https://{match['host']}", match["path"], google_session())
-
-
-def connect(ref: StackRef, log: Callable[[str], None], *, start: bool) -> None:
-    """Use the addresses of the local cloud in this process if ``ref`` is a local stack."""
-    if not ref.is_local or os.environ.get(EMULATOR):
-        return
-    env = ref.environment(log) if start else ref.running_environment()
-    # Builders read base images and limits of RUN from these settings.
-    named = [name for name in env if name.endswith(_ADDRESS) or name in BUILDERS]
-    os.environ.update({name: env[name] for name in named})
 
 
 def google_session() -> requests.Session:
