@@ -19,13 +19,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from google.api_core.exceptions import (
-    DeadlineExceeded,
     FailedPrecondition,
     GoogleAPICallError,
     PreconditionFailed,
     RetryError,
 )
-from google.api_core.retry import Retry, if_transient_error
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import storage
 from google.cloud.devtools import cloudbuild_v1
@@ -36,7 +34,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from vertex_training.customjob.google import job_service, logs
 from vertex_training.customjob.google.intent_store import storage_client
-from vertex_training.customjob.google.job_service import enum_name
+from vertex_training.customjob.google.job_service import enum_name, retry_of_reads
 from vertex_training.customjob.google.logs import JobLogs
 from vertex_training.errors import ImageBuildError, OperatorError
 from vertex_training.naming import IMAGE_BUILD, SOURCES, STAGING, Names, stack_of_repository
@@ -63,7 +61,6 @@ IDENTITY: Final = "_IDENTITY"
 #: Tag of all builds that this program requests.
 OURS: Final = "vertex-training"
 TIMEOUT: Final = 20.0
-READ_DEADLINE: Final = 60.0
 CREATE_TIMEOUT: Final = 60.0
 UPLOAD_TIMEOUT: Final = 60
 #: Errors of Google's clients: a refused call, a timeout, missing credentials.
@@ -347,7 +344,7 @@ class BuildService:
         """Return the current state of the build."""
         request = cloudbuild_v1.GetBuildRequest(**self._named(build))
         with explained("read a build", self._names):
-            return self._client.get_build(request, retry=_retry(), timeout=TIMEOUT)
+            return self._client.get_build(request, retry=retry_of_reads(), timeout=TIMEOUT)
 
     def list_tagged(self, tag: str) -> list[cloudbuild_v1.Build]:
         """Return all builds with this tag, including ended builds."""
@@ -355,24 +352,17 @@ class BuildService:
             parent=self.parent, project_id=self._names.project, filter=f'tags="{tag}"'
         )
         with explained("list builds", self._names):  # all pages
-            return list(self._client.list_builds(request, retry=_retry(), timeout=TIMEOUT))
+            return list(self._client.list_builds(request, retry=retry_of_reads(), timeout=TIMEOUT))
 
     def cancel(self, build: cloudbuild_v1.Build) -> None:
         """Request the cancellation of a build. An ended build does not change."""
         request = cloudbuild_v1.CancelBuildRequest(**self._named(build))
         with explained("cancel a build", self._names), suppress(FailedPrecondition):
-            self._client.cancel_build(request, retry=_retry(), timeout=TIMEOUT)
+            self._client.cancel_build(request, retry=retry_of_reads(), timeout=TIMEOUT)
 
     def _named(self, build: cloudbuild_v1.Build) -> dict[str, Any]:
         name = build.name or f"{self.parent}/builds/{build.id}"
         return {"name": name, "project_id": self._names.project, "id": name.rpartition("/")[2]}
-
-
-def _retry() -> Retry:
-    def is_transient(error: Exception) -> bool:
-        return if_transient_error(error) or isinstance(error, DeadlineExceeded)
-
-    return Retry(predicate=is_transient, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
 
 
 @contextmanager

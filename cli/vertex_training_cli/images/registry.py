@@ -23,7 +23,7 @@ from google.auth.transport.requests import AuthorizedSession, Request
 
 from localgcp.home import REGISTRY
 from vertex_training import naming
-from vertex_training.customjob.google.impersonation import impersonated_credentials
+from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
 from vertex_training.errors import OperatorError, RegistryError
 from vertex_training.images.context import PLATFORM
 from vertex_training_cli.images import documents
@@ -47,7 +47,6 @@ RETRY_AFTER: Final = (0.5, 2.0)
 LOGIN: Final = "sign in with `gcloud auth application-default login`"
 _BUSY: Final = (429, 500, 502, 503, 504)
 _MOST_REDIRECTS: Final = 3
-_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _CHUNK: Final = 1024 * 1024
 _ACCEPT: Final = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
 
@@ -341,7 +340,7 @@ def remote_image(name: str) -> RemoteImage:
 def google_session() -> requests.Session:
     """Return an HTTP session with this machine's Google credentials."""
     try:
-        credentials = impersonated_credentials() or google.auth.default(scopes=[_SCOPE])[0]
+        credentials = impersonated_credentials() or google.auth.default(scopes=[SCOPE])[0]
     except OperatorError as failed:
         raise RegistryError(str(failed), "") from None
     except GoogleAuthError as failed:
