@@ -24,16 +24,11 @@ from google.auth.transport.requests import AuthorizedSession, Request
 from localgcp.home import REGISTRY
 from vertex_training import naming
 from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
+from vertex_training.customjob.google.prerequisites import MANIFESTS
 from vertex_training.errors import OperatorError, RegistryError
 from vertex_training.images.context import PLATFORM
 from vertex_training_cli.images import documents
-from vertex_training_cli.images.documents import (
-    DIGEST,
-    INDEXES,
-    MANIFESTS,
-    ImageFacts,
-    ImageManifest,
-)
+from vertex_training_cli.images.documents import DIGEST, ImageFacts, ImageManifest
 
 IMAGE: Final = re.compile(
     r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+)\Z"
@@ -48,7 +43,7 @@ LOGIN: Final = "sign in with `gcloud auth application-default login`"
 _BUSY: Final = (429, 500, 502, 503, 504)
 _MOST_REDIRECTS: Final = 3
 _CHUNK: Final = 1024 * 1024
-_ACCEPT: Final = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
+_ACCEPT: Final = {"Accept": MANIFESTS}
 
 
 def anonymous_session() -> requests.Session:
