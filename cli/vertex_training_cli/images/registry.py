@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -25,14 +24,12 @@ from localgcp.home import REGISTRY
 from vertex_training import naming
 from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
 from vertex_training.customjob.google.prerequisites import MANIFESTS
+from vertex_training.customjob.protocol.prerequisites import IMAGE
 from vertex_training.errors import OperatorError, RegistryError
 from vertex_training.images.context import PLATFORM
 from vertex_training_cli.images import documents
 from vertex_training_cli.images.documents import DIGEST, ImageFacts, ImageManifest
 
-IMAGE: Final = re.compile(
-    r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+)\Z"
-)
 #: Maximum size of manifests, configurations and lists, in bytes.
 MAX_DOCUMENT: Final = 4 * 1024 * 1024
 #: Timeouts in seconds: of a connection, and between two parts of a response.
@@ -313,12 +310,12 @@ class RemoteImage:
 
 def remote_image(name: str) -> RemoteImage:
     """Return the client for an image by its full name without tag."""
-    match = IMAGE.match(name)
-    if match is None:
+    match = IMAGE.fullmatch(name)
+    if match is None or match["digest"] or match["tag"]:
         hint = "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME"
         raise RegistryError(f"{name} is not an Artifact Registry image.", hint)
     emulator = os.environ.get(REGISTRY)
-    if naming.is_local(match["project"]):
+    if naming.is_local(match["path"].partition("/")[0]):
         if not emulator:
             text = f"the local cloud has no registry for {name}."
             hint = (
