@@ -13,6 +13,7 @@ from google.api_core import exceptions
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import storage
 from requests import RequestException
+from rich.filesize import decimal
 
 from vertex_training.customjob.google.intent_store import all_blobs, storage_client
 from vertex_training.errors import CommandError
@@ -22,7 +23,6 @@ TIMEOUT: Final = 60
 _WORKERS: Final = 8
 _FIELDS: Final = "items(name,size,crc32c,generation,updated),nextPageToken"
 _URI: Final = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(.*))?", re.DOTALL)
-_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +139,10 @@ def explained(error: BaseException, place: Place, right: str) -> CommandError:
     return CommandError(f"{place}: {text}", hint)
 
 
-def in_units(size: float) -> str:
+def in_units(size: int) -> str:
     """Return a number of bytes with a unit.
 
     >>> in_units(999), in_units(12_345)
     ('999 B', '12.3 kB')
     """
-    for unit in _UNITS[:-1]:
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_UNITS[-1]}"
+    return f"{size} B" if size < 1000 else decimal(size)
