@@ -93,13 +93,13 @@ class CommandEngine:
             replaces = self.name != "docker" and image.is_local
             file = context / build.dockerfile
             bases = stand_ins(file, build.build_args) if replaces else {}
-            command = [*self._build(build, local, context), *stand_in_options(bases)]
+            command = [*self._build_command(build, local, context), *stand_in_options(bases)]
             self._run("build", [*command, str(context)], log, deadline, build)
             if winner := image.digest_of(build.tag):
                 write_log(f"another build has pushed {build.reference}: this image is used.")
                 return winner
             try:
-                self._push(build, local, folder, image, log, deadline)
+                self._run("push", self._push_command(image, local, folder), log, deadline, build)
             except ImageBuildError:
                 # With immutable tags, the registry refuses the push of a concurrent build.
                 if winner := image.digest_of(build.tag):
@@ -112,7 +112,7 @@ class CommandEngine:
         )
         raise ImageBuildError(text, log.lines)
 
-    def _build(self, build: Build, local: str, context: Path) -> list[str]:
+    def _build_command(self, build: Build, local: str, context: Path) -> list[str]:
         isolation = os.environ.get(ISOLATION) or "chroot"
         own = {
             "docker": [],
@@ -130,10 +130,7 @@ class CommandEngine:
         ]
         return [self.program, "build", *own[self.name], *options]
 
-    def _push(
-        self, build: Build, local: str, folder: Path, image: RemoteImage,
-        log: LastLines, deadline: Deadline,
-    ) -> None:  # fmt: skip
+    def _push_command(self, image: RemoteImage, local: str, folder: Path) -> list[str]:
         options, target = list[str](), [f"docker://{local}"]
         if self.name == "docker":
             target = []
@@ -145,8 +142,7 @@ class CommandEngine:
             with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
                 json.dump({"auths": {image.address: {"auth": secret}}}, stream)
             options = ["--authfile", str(file)]
-        command = [self.program, "push", *options, local, *target]
-        self._run("push", command, log, deadline, build)
+        return [self.program, "push", *options, local, *target]
 
     def _run(
         self, step: str, command: Sequence[str], log: LastLines, deadline: Deadline, build: Build
