@@ -337,9 +337,10 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
     elif lists["args"] or lists["command"]:
         what = "--args and --command are not imported: gcloud ignores them if the --config file"
         job.remarks.append(f"{what} has names in snake case ({place})")
-    for flag in SPEC_FIELDS.keys() & flags.keys():
-        value = flags.pop(flag)
-        job.spec[SPEC_FIELDS[flag]] = True if value == "true" else value
+    for flag, field in SPEC_FIELDS.items():
+        if flag in flags:
+            value = flags.pop(flag)
+            job.spec[field] = True if value == "true" else value
     job.labels |= _mapped(lists["labels"])
     job.encryption_key = flags.pop("kms-key", job.encryption_key)
     if options["kind"] == "hp-tuning-jobs":
