@@ -85,21 +85,21 @@ class Point:
 
 _IMAGES: Final = "vertex_training_cli.images"
 _STEPS: Final = (
-    ("the registry is asked for the tag", "registry.RegistryClient.digest_of", 1),
-    ("the repository is looked for", "registry.RegistryClient.lacks_repository", 1),
+    ("the registry is asked for the tag", "registry.RemoteImage.digest_of", 1),
+    ("the repository is looked for", "registry.RemoteImage.lacks_repository", 1),
     ("the build is locked", "building.fcntl.flock", 1),
-    ("the registry is asked once more", "registry.RegistryClient.digest_of", 2),
+    ("the registry is asked once more", "registry.RemoteImage.digest_of", 2),
     ("the context is archived", "building._write_archive", 1),
-    ("the context is unpacked", "engines.commands.tarfile.open", 1),
-    ("the image is built", "engines.commands.run", 1),
-    ("the registry is asked before the push", "registry.RegistryClient.digest_of", 3),
-    ("the image is pushed", "engines.commands.run", 2),
-    ("the digest is read", "registry.RegistryClient.digest_of", 4),
-    ("the stack file is edited", "pinning.set_value", 1),
-    ("the stack file is written", "pinning.os.fchmod", 1),
-    ("the stack file is replaced", "pinning.os.replace", 1),
+    ("the context is unpacked", "programs.tarfile.open", 1),
+    ("the image is built", "programs.run", 1),
+    ("the registry is asked before the push", "registry.RemoteImage.digest_of", 3),
+    ("the image is pushed", "programs.run", 2),
+    ("the digest is read", "registry.RemoteImage.digest_of", 4),
+    ("the stack file is edited", "building.set_value", 1),
+    ("the stack file is written", "building.os.fchmod", 1),
+    ("the stack file is replaced", "building.os.replace", 1),
 )
-_LINE: Final = f"{_IMAGES}.engines.commands.LastLines.write"
+_LINE: Final = f"{_IMAGES}.programs.LastLines.write"
 POINTS: Final = (
     *(
         Point(what, f"{_IMAGES}.{name}", call, side)

@@ -18,7 +18,7 @@ from vertex_training.plan import packages
 from vertex_training.stack import read_settings
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import read_stack_file
-from vertex_training_cli.images import pinning
+from vertex_training_cli.images import building
 from vertex_training_cli.local import endpoint_form
 
 SECRET: Final = "FROM canary-of-the-host"
@@ -132,7 +132,7 @@ def test_stack_file_is_not_written_through_a_link(checkout: Path, outside: Path)
     for name in (".Pulumi.local.yaml.partial", ".Pulumi.local-endpoint.yaml.partial"):
         (checkout / name).symlink_to(outside)
     (checkout / "Pulumi.local.yaml").write_text(PINNED)
-    assert pinning.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
+    assert building.write_pins(checkout, "local", "digits", {"digest": "sha256:0"})
     assert "sha256:0" in (checkout / "Pulumi.local.yaml").read_text()
     endpoint_form.write(checkout / "Pulumi.local-endpoint.yaml", "local", {"gcp:project": "x"})
     assert "gcp:project: x" in (checkout / "Pulumi.local-endpoint.yaml").read_text()
@@ -147,7 +147,7 @@ def test_image_pin_is_not_written_into_a_linked_stack_file(checkout: Path, tmp_p
     with pytest.raises(
         UnknownStackError, match=r"is a symbolic link out of the folder of Pulumi\.yaml"
     ):
-        pinning.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
+        building.write_pins(checkout, "local", "digits", {"digest": "sha256:0"})
     assert foreign.read_text() == PINNED
 
 

@@ -4,7 +4,6 @@ unpinned.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import importlib.metadata
 import io
@@ -90,7 +89,7 @@ def test_every_verb_of_a_signing_job_uses_deployment_setup(verb: str) -> None:
 
 def test_deployment_installs_no_development_packages(checkout: Layout) -> None:
     assert checkout.requirements.name == "runtime.txt"
-    assert dataclasses.replace(checkout, deploy=False).requirements.name == "dev.txt"
+    assert Layout(checkout.root, checkout.cache).requirements.name == "dev.txt"
 
 
 def test_deployment_code_imports_no_development_package() -> None:
@@ -229,7 +228,7 @@ def test_policy_packages_are_not_built(
     """The pins have no hashes for packages that a build would download."""
     pins = tmp_path / "pins.txt"
     pins.write_text(offer_source(tmp_path, tmp_path / "ran", monkeypatch))
-    layout = dataclasses.replace(checkout, environment=Path(sys.prefix))
+    layout = Layout(checkout.root, checkout.cache, deploy=True, environment=Path(sys.prefix))
     layout.toolchain.mkdir(parents=True, exist_ok=True)
     uv = python_env.find_uv(layout.bin / "uv") if with_uv else None
     assert bool(uv) is with_uv

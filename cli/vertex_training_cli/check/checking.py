@@ -184,15 +184,13 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
 
 
 def _in_registries(loaded: Stack) -> list[Problem]:
+    from localgcp.home import REGISTRY
     from vertex_training_cli.engine import stacks
-    from vertex_training_cli.images import registry
     from vertex_training_cli.images.lookup import problems
 
     settings = loaded.settings
     with suppress(CommandError):  # Without the local cloud, each lookup reports the reason.
-        registry.connect(
-            stacks.find_unchecked(loaded.root, settings.stack), lambda _: None, start=False
-        )
+        stacks.find_unchecked(loaded.root, settings.stack).connect_clients(address=REGISTRY)
     return loaded.located(problems(settings, loaded.root))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from google.api_core import exceptions
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import storage
 from requests import RequestException
+from rich.filesize import decimal
 
 from vertex_training.customjob.google.intent_store import all_blobs, storage_client
 from vertex_training.errors import CommandError
@@ -23,7 +23,6 @@ TIMEOUT: Final = 60
 _WORKERS: Final = 8
 _FIELDS: Final = "items(name,size,crc32c,generation,updated),nextPageToken"
 _URI: Final = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(.*))?", re.DOTALL)
-_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,7 @@ def place_of(uri: str) -> Place:
 
 def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
     """Return the client of the stack's project. Starts the local cloud for a local stack."""
-    if ref.is_local and not os.environ.get(STORAGE_EMULATOR):
-        os.environ[STORAGE_EMULATOR] = ref.environment(log)[STORAGE_EMULATOR]
+    ref.connect_clients(log, address=STORAGE_EMULATOR)
     return storage_client(ref.project)
 
 
@@ -130,10 +128,9 @@ def explained(error: BaseException, place: Place, right: str) -> CommandError:
     """Return a CommandError with a hint for an error of the service."""
     if isinstance(error, (exceptions.Forbidden, exceptions.Unauthorized)):
         role = "roles/storage.objectUser" if right == "write" else "roles/storage.objectViewer"
-        key = "writes: […]" if right == "write" else "reads: […]"
         return CommandError(
             f"{place}: no permission to {right} objects. The bucket requires {role}.",
-            f"request the role, or use an account with `{key}` in the stack file.",
+            f"request the role, or use an account with `{right}s: […]` in the stack file.",
         )
     if isinstance(error, exceptions.NotFound):
         return CommandError(f"bucket {place.bucket} does not exist.")
@@ -142,14 +139,10 @@ def explained(error: BaseException, place: Place, right: str) -> CommandError:
     return CommandError(f"{place}: {text}", hint)
 
 
-def in_units(size: float) -> str:
+def in_units(size: int) -> str:
     """Return a number of bytes with a unit.
 
     >>> in_units(999), in_units(12_345)
     ('999 B', '12.3 kB')
     """
-    for unit in _UNITS[:-1]:
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_UNITS[-1]}"
+    return f"{size} B" if size < 1000 else decimal(size)

@@ -24,7 +24,7 @@ from vertex_training.errors import CommandError, counted
 from vertex_training_cli.console import plain
 from vertex_training_cli.data import cloud
 from vertex_training_cli.data.cloud import TIMEOUT, Place, RemoteObject, in_units
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_status
 
 #: Folder for incomplete files, inside the target folder.
 PARTIAL: Final = ".vt-data"
@@ -40,7 +40,7 @@ def list_objects(client: storage.Client, place: Place) -> None:
     for item in cloud.objects(client, place):
         count, total = count + 1, total + item.size
         print(f"{item.size:>14}  {item.updated}  {plain(place.prefix + item.name)}")
-    print_line(f"vt: {counted(count, 'object')}, {in_units(total)}, in gs://{place.bucket}")
+    print_status(f"{counted(count, 'object')}, {in_units(total)}, in gs://{place.bucket}")
 
 
 def download(client: storage.Client, place: Place, folder: Path, *, replace: bool = False) -> None:

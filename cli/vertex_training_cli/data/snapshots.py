@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -22,7 +23,7 @@ from vertex_training_cli.data import cloud
 from vertex_training_cli.data.cloud import Place, RemoteObject, in_units
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_status
 
 #: Exit code without a terminal for a confirmation.
 REFUSED: Final = 2
@@ -96,7 +97,7 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
         rows = [{**asdict(snapshot), "run": snapshot.run} for snapshot in kept]
         print(json_document([{k: v for k, v in row.items() if k != "objects"} for row in rows]))
     elif not kept:
-        print_line("vt: no snapshots")
+        print_status("no snapshots")
     else:
         cells = [
             (
@@ -157,7 +158,7 @@ def diff(
         cells = [row for key, both in rows.items() for row in _differences(key, *both)]
         console().print(table("", pair[0].id, pair[1].id, rows=cells))
     else:
-        print_line(f"vt: snapshots {pair[0].id} and {pair[1].id} are equal")
+        print_status(f"snapshots {pair[0].id} and {pair[1].id} are equal")
     raise typer.Exit(1 if rows else 0)
 
 
@@ -185,30 +186,22 @@ def delete(
         hint = "raise the snapshot's `run` in the stack file first, or pass --force."
         raise CommandError(f"{what}: {'; '.join(reasons)}.", hint)
     for reason in reasons:
-        print_line(f"vt: {reason}")
-    _confirm(what, yes=yes)
-    bucket, _, prefix = kept.folder.removeprefix("gs://").partition("/")
-    place = Place(bucket, f"{prefix}/")
-    cloud.delete(
-        client, place, sorted(kept.objects, key=lambda snapshot: snapshot.name != MANIFEST)
-    )
-    print(f"deleted {plain(what)}")
-
-
-def _confirm(what: str, *, yes: bool, ask: Callable[..., bool] = typer.confirm) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        print_line(f"vt: without a terminal, a deletion requires --yes. Not deleted: {plain(what)}")
+        print_status(reason)
+    if not yes and not sys.stdin.isatty():
+        print_status(f"without a terminal, a deletion requires --yes. Not deleted: {plain(what)}")
         raise typer.Exit(REFUSED)
-    if not ask(f"Delete {plain(what)}?"):
+    if not yes and not typer.confirm(f"Delete {plain(what)}?"):
         raise typer.Exit(1)
+    manifest_first = sorted(kept.objects, key=lambda item: item.name != MANIFEST)
+    bucket, _, prefix = kept.folder.removeprefix("gs://").partition("/")
+    cloud.delete(client, Place(bucket, f"{prefix}/"), manifest_first)
+    print(f"deleted {plain(what)}")
 
 
 def _kept(name: str | None) -> tuple[storage.Client, list[KeptSnapshot]]:
     ref = stacks.find(name)
     stack = stacks_of_files.load(ref.root, ref.stack)
-    client = cloud.connect(ref, lambda line: print_line(f"vt: {line}"))
+    client = cloud.connect(ref, print_status)
     requests = {
         key: result.request.body for key, result in stack.check_jobs().items() if result.request
     }
@@ -217,9 +210,7 @@ def _kept(name: str | None) -> tuple[storage.Client, list[KeptSnapshot]]:
         for key in stack.declared.buckets
         for snapshot in _in_bucket(client, stack.declared.names.bucket(key), stack, requests)
     ]
-    return client, sorted(
-        snapshots, key=lambda snapshot: (snapshot.name, snapshot.queried_at, snapshot.id)
-    )
+    return client, sorted(snapshots, key=operator.attrgetter("name", "queried_at", "id"))
 
 
 def _in_bucket(
@@ -231,9 +222,7 @@ def _in_bucket(
         name, _, rest = item.name.partition("/")
         id_, _, inner = rest.partition("/")
         if inner:
-            folders.setdefault((name, id_), []).append(
-                RemoteObject(inner, item.size, item.crc32c, item.generation, item.updated)
-            )
+            folders.setdefault((name, id_), []).append(replace(item, name=inner))
     declared = {request.prefix for request in stack.snapshots.values() if request.bucket == bucket}
     for (name, id_), objects in folders.items():
         place = Place(bucket, f"{top.prefix}{name}/{id_}")
@@ -269,11 +258,10 @@ def _one(kept: list[KeptSnapshot], name: str, which: str) -> KeptSnapshot:
 
 
 def _list_hint(kept: list[KeptSnapshot]) -> str:
-    known = ", ".join(
-        dict.fromkeys(f"{snapshot.name} {snapshot.run} {snapshot.id}" for snapshot in kept[:9])
-    )
-    shown = f"existing snapshots: {plain(known)}."
-    return shown if known else "the stack's buckets have no snapshots."
+    if not kept:
+        return "the stack's buckets have no snapshots."
+    known = dict.fromkeys(f"{snapshot.name} {snapshot.run} {snapshot.id}" for snapshot in kept[:9])
+    return f"existing snapshots: {plain(', '.join(known))}."
 
 
 def _differences(key: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from localgcp.access.pulumi_shim import find_project, selected_stack
-from localgcp.home import BIGQUERY, REGISTRY, Home
+from localgcp.home import BUILDERS, REGISTRIES, Home
 from vertex_training import naming
 from vertex_training.errors import CommandError, UnknownStackError
 from vertex_training.located_yaml.values import Loader
@@ -30,6 +30,8 @@ DEFAULT: Final = "local"
 #: Environment variables with the local cloud's addresses, for Google's clients.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
 STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
+#: Variables with the configuration files of buildah and podman (``localgcp.containers.host``).
+CONTAINERS: Final = {REGISTRIES, BUILDERS}
 #: Pulumi project, stack, cloud project and region of script runs.
 _SCRIPTS: Final = ("vt-run", DEFAULT, "local-run", "us-central1")
 
@@ -134,14 +136,20 @@ class StackRef:
         info = None if offline else lifecycle.running(home)
         return PreviewTarget(environment(home, info.ports if info else None), source)
 
-    def connect_clients(self) -> None:
-        """Connect Google's clients of this process to the local cloud if the stack is local."""
-        if not self.is_local or os.environ.get(EMULATOR):
+    def connect_clients(
+        self, log: Callable[[str], None] | None = None, *, address: str = EMULATOR
+    ) -> None:
+        """Connect Google's clients of this process to the local cloud if the stack is local.
+
+        With ``log``, start the local cloud. ``address`` is the variable with the address of the
+        needed service.
+        """
+        if not self.is_local or os.environ.get(address):
             return
-        home = Home.find(cwd=self.root)
-        env = home.environment(_running(home).ports)
-        addresses = (EMULATOR, BIGQUERY, STORAGE_EMULATOR, REGISTRY)
-        os.environ.update({name: env[name] for name in addresses if name in env})
+        env = self.environment(log) if log else self.running_environment()
+        # Builders of images read base images and limits of RUN from their own variables.
+        names = {name for name in env if name.endswith("_EMULATOR_HOST")} | env.keys() & CONTAINERS
+        os.environ.update({name: env[name] for name in names})
 
 
 def own_bytecode() -> Mapping[str, str]:

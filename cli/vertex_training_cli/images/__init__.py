@@ -1,13 +1,13 @@
 """``vt images`` and ``vt promote``: build images once, pin them by digest, copy them.
 
-=============  ====================================================================
-``command``    the command lines
-``building``   builds images and pins their digests
-``pinning``    writes digests into stack files; copies images from another stack
-``lookup``     looks up images in registries within a time limit, for checks and reviews
-``registry``   reads and copies images by the OCI distribution protocol
-``transport``  sends HTTP requests to one registry, and limits the size of responses
-``documents``  manifests, configurations and labels, parsed as untrusted text
-``engines``    builders of images: Cloud Build, or a program of this machine
-=============  ====================================================================
+===============  ==========================================================================
+``command``      the command lines
+``building``     builds images or copies them from another stack, and pins their digests
+``engines``      the interface of engines that build images
+``programs``     docker, podman and buildah by their command lines; a program of one build
+``cloud_build``  Cloud Build: starts, joins, follows and cancels a build; explains refusals
+``lookup``       looks up images in registries within a time limit, for checks and reviews
+``registry``     reads and copies images by the OCI distribution protocol
+``documents``    manifests, configurations and labels, parsed as untrusted text
+===============  ==========================================================================
 """

@@ -11,14 +11,15 @@ from typing import Annotated, Final
 
 import typer
 
+from localgcp.home import REGISTRY
 from vertex_training.images import pins
 from vertex_training.stack import settings_of
 from vertex_training_cli import options
 from vertex_training_cli.console import console, json_text, table
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.images import building, engines, lookup, pinning, registry
+from vertex_training_cli.images import building, lookup
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_status
 
 WORDS: Final = {
     "current": "matches its context",
@@ -37,15 +38,11 @@ Names = Annotated[
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Handle SIGTERM like Ctrl-C, so that a cancelled workflow also cancels its build."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
-        print_line("vt: interrupted; only completed builds are pinned.")
+        print_status("interrupted; only completed builds are pinned.")
         raise
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -92,17 +89,18 @@ def build(
         building.check_target(ref, target_of)
         settings = settings_of(ref.root, ref.stack)
         chosen = building.names_to_build(settings, names or [])
-        registry.connect(ref, building.report, start=True)
-        how = building.BuildOptions(
-            lambda: engines.choose(engine, ref.project, ref.region, is_local=ref.is_local),
+        ref.connect_clients(print_status, address=REGISTRY)
+        builder = building.ImageBuilder(
+            settings, ref.root,
+            lambda: building.choose_engine(engine, ref),
             seconds, with_log=log, writes_cache=target_of is None,
         )  # fmt: skip
-        results = [building.build_image(settings, name, ref.root, how) for name in chosen]
+        results = [builder.build(name) for name in chosen]
         for result in results:
             what = "built" if result.built else "unchanged" if not result.pinned else "found"
             print(f"{result.name}: {what} {result.digest} in {result.seconds:.1f} s")
         count = sum(result.built for result in results)
-        print_line(f"vt: {count} {'build' if count == 1 else 'builds'}")
+        print_status(f"{count} {'build' if count == 1 else 'builds'}")
 
 
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
@@ -144,8 +142,8 @@ def check(
     """
     ref = stacks.find(stack)
     settings = settings_of(ref.root, ref.stack)
-    registry.connect(ref, lambda _: None, start=False)
-    problems = lookup.findings(settings, pinning.known_names(settings, names or []), ref.root)
+    ref.connect_clients(address=REGISTRY)
+    problems = lookup.findings(settings, building.known_names(settings, names or []), ref.root)
     if format_ is Format.JSON:
         print(json_text([asdict(finding) for finding in problems]))
     else:
@@ -171,9 +169,9 @@ def promote(
         raise typer.BadParameter(f"{source} is both --from and --to.")
     with _interruptible():
         origin, goal = stacks.find(source), stacks.find(target)
-        registry.connect(origin, lambda _: None, start=False)
-        registry.connect(goal, lambda _: None, start=False)
+        origin.connect_clients(address=REGISTRY)
+        goal.connect_clients(address=REGISTRY)
         settings, wanted = (settings_of(ref.root, ref.stack) for ref in (origin, goal))
-        pairs = pinning.plan(settings, wanted, names)
-        for result in pinning.run(pairs, goal.root, goal.stack):
+        promotions = building.plan_promotions(settings, wanted, names)
+        for result in building.promote(promotions, goal.root, goal.stack):
             print(result)

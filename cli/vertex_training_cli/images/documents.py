@@ -26,10 +26,6 @@ INDEXES: Final = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 )
-MANIFESTS: Final = (
-    "application/vnd.oci.image.manifest.v1+json",
-    "application/vnd.docker.distribution.manifest.v2+json",
-)
 #: Part of a platform (``os/architecture``, or a variant). Other texts are shown as ``?``.
 _PLATFORM_PART: Final = re.compile(r"[a-z0-9._-]{1,32}\Z")
 #: Maximum number of layers and images of a manifest, and of labels.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,7 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
+from localgcp.home import REGISTRY
 from vertex_training import naming
+from vertex_training.customjob.protocol.prerequisites import IMAGE
 from vertex_training.errors import CommandError, Problem, RegistryError
 from vertex_training.images import pins
 from vertex_training.images.context import PLATFORM
@@ -70,14 +71,14 @@ def look(uris: Iterable[str], *, is_local: bool, seconds: float = SECONDS) -> Ma
 
 
 def _look_without_request(uri: str, is_local: bool) -> Look | None:
-    name, _, digest = uri.partition("@")
-    match = registry.IMAGE.match(name)
-    if match is None or not is_digest(uri):
+    match = IMAGE.fullmatch(uri)
+    if match is None or not match["digest"]:
         return Look(reason="the reference is not an Artifact Registry image with a digest")
-    if digest == PLACEHOLDER:
+    if match["digest"] == PLACEHOLDER:
         return Look()
-    if naming.is_local(match["project"]) != is_local:
-        return Look(reason=f"project {match['project']} is not in the same cloud as the stack")
+    project = match["path"].partition("/")[0]
+    if naming.is_local(project) != is_local:
+        return Look(reason=f"project {project} is not in the same cloud as the stack")
     return None
 
 
@@ -85,8 +86,7 @@ def _look_up(uris: list[str], looks: dict[str, Look]) -> None:
     for uri in uris:
         name, _, digest = uri.partition("@")
         try:
-            at, path = registry.registry_of(name)
-            looks[uri] = Look(at.facts(path, digest))
+            looks[uri] = Look(registry.remote_image(name).facts(digest))
         except RegistryError as failed:
             looks[uri] = Look(reason=str(failed))
 
@@ -181,9 +181,9 @@ def for_review(
     """
     known = {uri: names for uri, names in jobs.items() if is_digest(uri)}
     images = [] if offline else [*known, *filter(is_digest, shown)]
-    if images and ref.is_local and not os.environ.get(registry.EMULATOR):
+    if images:
         with suppress(CommandError):  # Without the local cloud, each lookup reports the reason.
-            registry.connect(ref, lambda _: None, start=False)
+            ref.connect_clients(address=REGISTRY)
     return judge(known, shown, look(images, is_local=ref.is_local), ref.root)
 
 
@@ -206,8 +206,8 @@ def judge(
 
 def is_digest(uri: str) -> bool:
     """Return True for an Artifact Registry image with a digest."""
-    name, _, digest = uri.partition("@")
-    return bool(registry.IMAGE.match(name) and registry.DIGEST.match(digest))
+    match = IMAGE.fullmatch(uri)
+    return match is not None and bool(match["digest"])
 
 
 def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> dict[str, str]:

@@ -29,7 +29,9 @@ from vertex_training_cli.importing.imported import (
     key_of,
     labels_of,
     placeholder,
+    region_of,
     staged,
+    with_api_names,
     with_placeholders,
 )
 from vertex_training_cli.importing.literals import (
@@ -269,8 +271,8 @@ class CallReader(Literals):
             options = {**request, **options}
         message = options.get("custom_job", Placeholder(placeholder("custom_job")))
         self._messages.pop(id(message), None)
-        where = re.search(r"/locations/([^/]+)", str(options.get("parent")))
-        location = {"location": where[1]} if where else {}
+        region = region_of(options.get("parent"))
+        location = {"location": region} if region else {}
         job = self._new(node, "message", {"message": message, **location})
         job.sent.append({})
         self.jobs.append(job)
@@ -394,10 +396,8 @@ def _of_client(call: ClientCall, options: dict[str, Any], display: str, name: st
         inner = job.spec
         for part in path[:-1]:
             inner = inner.setdefault(part, {})
-        is_message = isinstance(value, dict)
-        value = from_message({"it": value}, name).spec["it"] if is_message else value
         is_number = option in SECONDS and not str(value).endswith("s")
-        inner[path[-1]] = f"{value}s" if is_number else value
+        inner[path[-1]] = f"{value}s" if is_number else with_api_names(value)
     bucket = options.pop("staging_bucket", None)
     if "baseOutputDirectory" not in job.spec:
         if bucket:
@@ -422,12 +422,12 @@ def _pools(call: ClientCall, options: dict[str, Any]) -> list[dict[str, Any]]:
     accelerator, count = (options.pop(f"accelerator_{of}", None) for of in ("type", "count"))
     if accelerator and count and not str(accelerator).endswith("_UNSPECIFIED"):
         machine |= {"acceleratorType": accelerator, "acceleratorCount": count}
-    affinity = {
-        key: value
-        for key, name in (("reservationAffinityType", "type"), ("key", "key"), ("values", "values"))
-        if (value := options.pop(f"reservation_affinity_{name}", None))
-    }
-    machine |= {"reservationAffinity": affinity} if affinity else {}
+    affinity = _without_empty(
+        reservationAffinityType=options.pop("reservation_affinity_type", None),
+        key=options.pop("reservation_affinity_key", None),
+        values=options.pop("reservation_affinity_values", None),
+    )
+    machine |= _without_empty(reservationAffinity=affinity)
     replicas = options.pop("replica_count", "<REPLICA_COUNT>" if is_open else 1)
     topology = options.pop("tpu_topology", None)
     pool: dict[str, Any] = {"replicaCount": 1, "machineSpec": machine, **_task(call, options)}
@@ -452,14 +452,17 @@ def _task(call: ClientCall, options: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(variables, dict):
         variables = {"ENVIRONMENT_VARIABLES": variables}
     env = [{"name": str(key), "value": str(value)} for key, value in variables.items()]
-    more = ({"args": arguments} if arguments else {}) | ({"env": env} if env else {})
+    more = _without_empty(args=arguments, env=env)
     if call.made_by == "CustomContainerTrainingJob":
         command = options.pop("command", None)
-        command = [command] if isinstance(command, str) else command
-        more = ({"command": command} if command else {}) | more
+        more |= _without_empty(command=[command] if isinstance(command, str) else command)
         return {"containerSpec": {"imageUri": image, **more}}
     package = {"executorImageUri": image}
     if call.made_by == "CustomPythonPackageTrainingJob":
         package["packageUris"] = [options.pop("python_package_gcs_uri", "")]
         package["pythonModule"] = options.pop("python_module_name", "")
     return {"pythonPackageSpec": {**package, **more}}
+
+
+def _without_empty(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value}

@@ -328,18 +328,19 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
         uris = lists["python-package-uris"]
         job.spec["workerPoolSpecs"] = [_pool(pool, uris, job, place) for pool in pools]
     if pools or not job.in_snake_case:
-        loaded = job.spec["workerPoolSpecs"]
-        for pool in loaded if isinstance(loaded, list) else [loaded]:
-            for task in ("containerSpec", "pythonPackageSpec"):
-                if isinstance(pool, dict) and isinstance(pool.get(task), dict):
-                    names = ("args", "command") if task == "containerSpec" else ("args",)
-                    pool[task] |= {name: lists[name] for name in names if lists[name]}
+        arguments = {name: lists[name] for name in ("args", "command") if lists[name]}
+        for task in job.tasks("containerSpec"):
+            task |= arguments
+        arguments.pop("command", None)
+        for task in job.tasks("pythonPackageSpec"):
+            task |= arguments
     elif lists["args"] or lists["command"]:
         what = "--args and --command are not imported: gcloud ignores them if the --config file"
         job.remarks.append(f"{what} has names in snake case ({place})")
-    for flag in SPEC_FIELDS.keys() & flags.keys():
-        value = flags.pop(flag)
-        job.spec[SPEC_FIELDS[flag]] = True if value == "true" else value
+    for flag, field in SPEC_FIELDS.items():
+        if flag in flags:
+            value = flags.pop(flag)
+            job.spec[field] = True if value == "true" else value
     job.labels |= _mapped(lists["labels"])
     job.encryption_key = flags.pop("kms-key", job.encryption_key)
     if options["kind"] == "hp-tuning-jobs":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,8 +26,6 @@ TEMPLATE: Final = re.compile(r"\$?\{\{(.*?)\}\}", re.DOTALL)
 EXPRESSION: Final = re.compile(r"\$?\{\{(.*?)\}\}|\$\{([^}]*)\}", re.DOTALL)
 #: Text that replaces a value that differs in each submission, such as a time.
 REQUEST_ID: Final = "${job.requestId}"
-
-
 #: A part of a text that the user must replace, or that differs in each submission.
 OPEN: Final = re.compile(r"<[A-Z0-9_]+>|" + re.escape(REQUEST_ID))
 #: Remark on a source that contains only the trial job of a tuning job.
@@ -98,6 +97,13 @@ class ImportedJob:
     in_snake_case: bool = False
     """True if a file names its pools in snake case: gcloud then sets no arguments in them."""
 
+    def tasks(self, *kinds: str) -> Iterator[dict[str, Any]]:
+        """Yield the tasks of these kinds in all worker pools."""
+        pools = self.spec.get("workerPoolSpecs")
+        for pool in pools if isinstance(pools, list) else [pools]:
+            tasks = [pool.get(kind) for kind in kinds] if isinstance(pool, dict) else []
+            yield from (task for task in tasks if isinstance(task, dict))
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
@@ -140,6 +146,12 @@ def name_by_request(job: ImportedJob) -> None:
     prefix = output.get("outputUriPrefix") if isinstance(output, dict) else None
     if isinstance(prefix, str) and (match := STAGED.search(prefix)):
         staged(job, prefix[: match.start()])
+
+
+def region_of(parent: Any) -> str:
+    """Return the region in the name of a resource; empty without a region."""
+    match = re.search(r"/locations/([^/]+)", str(parent))
+    return match[1] if match else ""
 
 
 def key_of(text: str, default: str = "job") -> str:

@@ -213,26 +213,17 @@ def _package(
     proposal.files[file] = code
     proposal.files |= {f"{file.removesuffix('.py')}.requirements.txt": lines} if lines else {}
     if settings is None:
-        is_there = any("packageUris" in task for task in _tasks(job))
+        is_there = any("packageUris" in task for task in job.tasks("pythonPackageSpec"))
         of = "is in the client's bucket" if is_there else "must be built by a stack"
         job.remarks.append(f"the Python package of the job {of}; its script is {file}")
         return
-    keys = (
-        key
-        for key, package in settings.packages.items()
-        if PurePath(package.path) == PurePath(file)
-    )
-    key = next(keys, "")
+    own = {PurePath(package.path): key for key, package in settings.packages.items()}
+    key = own.get(PurePath(file), "")
     if not key:
         key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
         entries.add("packages", key, {"path": file})
-    for task in _tasks(job):
+    for task in job.tasks("pythonPackageSpec"):
         task |= {"packageUris": [f"${{packages.{key}}}"], "pythonModule": module}
-
-
-def _tasks(job: ImportedJob) -> list[dict[str, Any]]:
-    pools: list[dict[str, Any]] = job.spec["workerPoolSpecs"]
-    return [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
 
 
 def _script(script: str, source: SourceContents, folder: Path) -> str | None:

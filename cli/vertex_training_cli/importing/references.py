@@ -87,12 +87,8 @@ class Adoption:
 
     def apply(self) -> None:
         """Rewrite the job's message, and add entries that the stack lacks."""
-        pools = self.job.spec.get("workerPoolSpecs")
-        for entry in pools if isinstance(pools, list) else [pools]:
-            pool: dict[str, Any] = entry if isinstance(entry, dict) else {}
-            for kind in ("containerSpec", "pythonPackageSpec"):
-                if isinstance(task := pool.get(kind), dict):
-                    self._task(task)
+        for task in self.job.tasks("containerSpec", "pythonPackageSpec"):
+            self._task(task)
         output = self.job.spec.get("baseOutputDirectory")
         if isinstance(output, dict) and isinstance(output.get("outputUriPrefix"), str):
             output["outputUriPrefix"] = self._buckets(output["outputUriPrefix"], written=True)

@@ -32,6 +32,7 @@ from vertex_training_cli.importing.imported import (
     batch_remark,
     from_message,
     key_of,
+    region_of,
     with_placeholders,
 )
 
@@ -218,10 +219,8 @@ class _Reader:
         message = with_placeholders(message, EXPRESSION)
         job = from_message({k: v for k, v in message.items() if k not in PLACES}, self.name)
         for holder in (message, *reversed(around)):
-            where = re.search(r"/locations/([^/]+)", str(holder.get("parent")))
-            region = str(
-                holder.get("region") or holder.get("location") or (where[1] if where else "")
-            )
+            where = region_of(holder.get("parent"))
+            region = str(holder.get("region") or holder.get("location") or where)
             if region and not job.region:
                 job.region = with_placeholders(region, EXPRESSION)
         return job

@@ -187,9 +187,8 @@ def _problems(failed: pydantic.ValidationError, below: tuple[str, ...] = ()) -> 
 
 def placeholders(answers: Answers) -> list[str]:
     """Return the placeholders that a user must replace before the first deployment."""
-    texts = [answers.github] if answers.github == PLACEHOLDER_REPOSITORY else []
-    numbers = (environment.project_number for environment in answers.environments)
-    return [*texts, *([PLACEHOLDER_NUMBER] if PLACEHOLDER_NUMBER in numbers else [])]
+    texts = [answers.github, *(each.project_number for each in answers.environments)]
+    return [text for text in (PLACEHOLDER_REPOSITORY, PLACEHOLDER_NUMBER) if text in texts]
 
 
 def name_from(folder: str) -> str:
@@ -205,17 +204,16 @@ def project_like(first: str, environment: str) -> str:
     return f"{stem}-{name}"
 
 
-def of_options(options: Mapping[str, Any], folder: str) -> Answers:
+def of_options(
+    repository: Mapping[str, Any], environment: Mapping[str, str], folder: str
+) -> Answers:
     """Return a new repository's answers from options and defaults. Raises ConfigError."""
-    environment = {"name": FIRST, **_environment(options)}
-    environment["region"] = environment.get("region") or USUAL_REGION
-    raw: dict[str, Any] = {"name": options["name"] or name_from(folder)}
-    raw |= {key: options[key] for key in ("team", "submitters", "github") if options[key]}
-    return parse({**raw, "environments": [environment]})
+    first = {"name": FIRST, "region": USUAL_REGION, **environment}
+    return parse({"name": name_from(folder), **repository, "environments": [first]})
 
 
 def environment_of_options(
-    name: str, options: Mapping[str, Any], first: EnvironmentAnswers
+    name: str, options: Mapping[str, str], first: EnvironmentAnswers
 ) -> EnvironmentAnswers:
     """Return an environment with defaults from the first environment. Raises ConfigError."""
     defaults = {
@@ -224,22 +222,6 @@ def environment_of_options(
         "region": first.region,
     }
     try:
-        return EnvironmentAnswers.model_validate(
-            {"name": name, **defaults, **_environment(options)}
-        )
+        return EnvironmentAnswers.model_validate({"name": name, **defaults, **options})
     except pydantic.ValidationError as failed:
         raise ConfigError(_problems(failed, ("environments",))) from None
-
-
-def ensure_only_of_environment(options: Mapping[str, Any]) -> None:
-    """Raise ConfigError for each option that applies to the whole repository."""
-    wrong = [OPTIONS[key] for key in ("name", "team", "submitters", "github") if options[key]]
-    if wrong:
-        hint = "omit the option, and edit the files of the repository instead"
-        what = "applies to the repository, not to one environment"
-        raise ConfigError([Problem(f"{option}: {what}", hint=hint) for option in wrong])
-
-
-def _environment(options: Mapping[str, Any]) -> dict[str, str]:
-    keys = ("project", "projectNumber", "region")
-    return {key: str(options[key]) for key in keys if options[key]}

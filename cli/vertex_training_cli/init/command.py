@@ -20,7 +20,7 @@ from packaging.version import InvalidVersion, Version
 from localgcp.errors import UnsafePathError
 from localgcp.system import git
 from localgcp.system.root_directory import RootDirectory
-from vertex_training.errors import CommandError, counted
+from vertex_training.errors import CommandError, ConfigError, Problem, counted
 from vertex_training_cli.init import answers as answers_
 from vertex_training_cli.init import manifest
 from vertex_training_cli.init.answers import Answers, placeholders
@@ -109,20 +109,24 @@ def init(
 
     Exit code: 0 created, 2 not created.
     """
-    options = {
-        "name": name, "project": project, "projectNumber": project_number, "region": region,
-        "team": team, "submitters": list(submitter or ()), "github": github,
-    }  # fmt: skip
+    repository = _set_options(name=name, team=team, submitters=submitter, github=github)
+    own = _set_options(project=project, projectNumber=project_number, region=region)
     if environment:
-        _add_environment(directory or Path(), environment, before, options)
+        _add_environment(directory or Path(), environment, before, own, [*repository])
     elif before:
         hint = "omit --before, or pass --environment."
         raise CommandError("--before requires --environment.", hint)
     else:
-        _create(directory or Path(), options, wheels=wheels)
+        _create(directory or Path(), repository, own, wheels=wheels)
 
 
-def _create(directory: Path, options: dict[str, Any], *, wheels: bool) -> None:
+def _set_options(**options: Any) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value}
+
+
+def _create(
+    directory: Path, repository: dict[str, Any], environment: dict[str, Any], *, wheels: bool
+) -> None:
     root = directory.absolute()
     if root.exists() and not root.is_dir():
         raise CommandError(f"{root} is a file, not a folder.", "pass the path of a folder.")
@@ -130,7 +134,7 @@ def _create(directory: Path, options: dict[str, Any], *, wheels: bool) -> None:
         what = f"{root} is already a repository of `vt init`."
         hint = "run `vt init --environment NAME` to add an environment, or `vt upgrade`."
         raise CommandError(what, hint)
-    answers = answers_.of_options(options, root.name)
+    answers = answers_.of_options(repository, environment, root.name)
     try:
         count, remarks = _write(root, answers)
     except UnsafePathError as error:
@@ -163,8 +167,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
     Raises CommandError before any file is written, or OSError.
     """
     files, below = render(answers, release()), RootDirectory(root, refuse_git=True)
-    new_manifest = manifest.of_files(release(), answers, files.values())
-    texts, remarks, taken = dict[str, bytes](), list[str](), list[str]()
+    texts, remarks, taken, left = dict[str, bytes](), list[str](), list[str](), list[str]()
     for path, file in files.items():
         here, text = below.read(path) if root.exists() else None, file.text.encode()
         if here is None:
@@ -173,7 +176,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
             texts[path] = here + (b"" if here.endswith(b"\n") or not here else b"\n") + b"\n" + text
             remarks.append(f"the generated lines were appended to the existing {path}")
         elif path in LEFT and here != text:
-            new_manifest = new_manifest.leaving(path)
+            left.append(path)
             remarks.append(f"the existing {path} stays unchanged")
         elif here != text and path not in EXTENDED:
             taken.append(path)
@@ -185,6 +188,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
         existing = below.status(path)  # an existing file keeps its permissions
         default = 0o755 if files[path].executable else 0o644
         below.write(path, text, existing.st_mode & 0o777 if existing else default)
+    new_manifest = manifest.of_files(release(), answers, files.values(), left)
     below.write(manifest.NAME, new_manifest.to_json().encode())
     return len(texts), remarks
 
@@ -221,13 +225,18 @@ def _checkout_of(name: str) -> Path | None:
     return folder if is_folder and (folder / "pyproject.toml").is_file() else None
 
 
-def _add_environment(directory: Path, name: str, before: str, options: dict[str, Any]) -> None:
+def _add_environment(
+    directory: Path, name: str, before: str, options: dict[str, Any], unfit: list[str]
+) -> None:
     root, new = manifest.root_of(directory), release()
     old = manifest.read(root)
     if old.release != new:
         what = f"the repository has release {old.release}, but release {new} is installed"
         raise CommandError(f"{what}.", f"run `vt upgrade` first, or install {old.release}.")
-    answers_.ensure_only_of_environment(options)
+    if unfit:
+        hint = "omit the option, and edit the files of the repository instead"
+        what = "applies to the repository, not to one environment"
+        raise ConfigError([Problem(f"{answers_.OPTIONS[key]}: {what}", hint=hint) for key in unfit])
     added = answers_.environment_of_options(name, options, old.answers.environments[0])
     answers = old.answers.with_environment(added, before)
     _offer(root, f"vt-environment-{name}", old, answers, new)

@@ -15,7 +15,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -59,16 +59,6 @@ class Manifest(pydantic.BaseModel):
     files: dict[str, FileEntry]
     """Generated files by path."""
 
-    def leaving(self, path: str) -> Manifest:
-        """Return a copy that lists a file in ``left`` instead of ``files``."""
-        files = {name: entry for name, entry in self.files.items() if name != path}
-        return self.model_copy(update={"files": files, "left": (*self.left, path)})
-
-    def after(self, old: Manifest) -> Manifest:
-        """Return a copy with the entries of ``old`` for files that are written only once."""
-        once = {path: entry for path, entry in old.files.items() if entry.kind is Kind.ONCE}
-        return self.model_copy(update={"files": {**self.files, **once}, "left": old.left})
-
     def to_json(self) -> str:
         """Return the text of the file. Equal manifests have equal texts."""
         document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -78,8 +68,10 @@ class Manifest(pydantic.BaseModel):
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def of_files(release: str, answers: Answers, files: Iterable[GeneratedFile]) -> Manifest:
-    """Return the manifest of generated files."""
+def of_files(
+    release: str, answers: Answers, files: Iterable[GeneratedFile], left: Collection[str] = ()
+) -> Manifest:
+    """Return the manifest of generated files, except files that were ``left`` as they were."""
     entries = {
         file.path: FileEntry(
             sha256=digest(file.text.encode()),
@@ -87,8 +79,9 @@ def of_files(release: str, answers: Answers, files: Iterable[GeneratedFile]) -> 
             text=file.text if file.kind is Kind.MERGED else None,
         )
         for file in files
+        if file.path not in left
     }
-    return Manifest(release=release, answers=answers, files=entries)
+    return Manifest(release=release, answers=answers, left=tuple(left), files=entries)
 
 
 def digest(content: bytes) -> str:
@@ -179,7 +172,10 @@ def compare(old: Manifest, answers: Answers, release: str) -> tuple[list[FileCha
     for path in sorted(set(old.files) - set(files) - set(old.left)):
         if old.files[path].kind is not Kind.ONCE:
             changes.append(FileChange(path, old.files[path].text, None))
-    return changes, of_files(release, answers, files.values()).after(old)
+    new = of_files(release, answers, files.values(), old.left)
+    # Files that are written only once keep their entries.
+    new.files.update((p, entry) for p, entry in old.files.items() if entry.kind is Kind.ONCE)
+    return changes, new
 
 
 def create_branch(root: Path, branch: str, changes: list[FileChange], manifest: Manifest) -> None:

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -111,24 +110,51 @@ def parse_version(text: str) -> tuple[int, int, int]:
     return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
 
 
-@dataclass(frozen=True)
 class Layout:
     """The folders and files of an installation."""
 
-    root: Path
-    """The checkout, or for an installed package the folder that contains the package."""
-    cache: Path
-    deploy: bool = False
-    """True to omit tools for developers, and to download only files pinned by SHA-256."""
-    environment: Path | None = None
-    """Virtual environment that contains the installed package; None for a checkout."""
-    own_releases: Path | None = None
-    """File of a repository with additional SHA-256 sums of official archives."""
+    def __init__(
+        self,
+        root: Path,
+        cache: Path,
+        *,
+        deploy: bool = False,
+        environment: Path | None = None,
+        own_releases: Path | None = None,
+    ) -> None:
+        self.root = root
+        """The checkout, or for an installed package the folder that contains the package."""
+        self.cache = cache
+        self.deploy = deploy
+        """True to omit tools for developers, and to download only files pinned by SHA-256."""
+        self.environment = environment
+        """Virtual environment that contains the installed package; None for a checkout."""
+        self.own_releases = own_releases
+        """File of a repository with additional SHA-256 sums of official archives."""
+        self.venv = environment or root / ".venv"
+        self.bin = self.venv / "bin"
+        self.python = self.bin / "python"
+        self.stamp = self.venv / ("pulumi.json" if environment else "setup.json")
+        """The file that records a complete installation."""
+        self.policy_venv = self.venv / "policy"
+        """The virtual environment of the policy pack."""
+        self.toolchain = cache / "toolchain"
+        self.requirements = root / "requirements" / ("runtime.txt" if deploy else "dev.txt")
+        cli, infra = (root, root) if environment else (root / "cli", root / "infra")
+        package = cli / "vertex_training_cli" / "toolchain"
+        self.policy_requirements = package / "policy.txt"
+        self.releases = package / "releases.sha256"
+        """SHA-256 sums of official archives."""
+        self.plugin_callers = infra / "vertex_training" / "plugin_callers.py"
+        """The program that starts an engine plugin with a guard at its port."""
+        self.offline_engine = root / "tools" / "offline_engine"
+        """The folder with the pins of a build and the stand-in language host.
 
-    @classmethod
-    def of_this_checkout(cls, *, deploy: bool = False) -> Layout:
-        """Return the layout of the checkout that contains this file."""
-        return cls(Path(__file__).resolve().parents[3], cache_home(), deploy)
+        Only a checkout has this folder. For an installed package, VT_OFFLINE_ENGINE is its path.
+        """
+        if environment:
+            named = os.environ.get("VT_OFFLINE_ENGINE")
+            self.offline_engine = Path(named) if named else package / "offline_engine"
 
     @classmethod
     def of_this_environment(
@@ -146,74 +172,15 @@ class Layout:
                 "`.venv/bin/vt setup`",
             )
         root, prefix = Path(__file__).resolve().parents[2], Path(sys.prefix)
-        layout = cls(root, cache_home(), deploy, prefix, own_releases)
+        layout = cls(
+            root, cache_home(), deploy=deploy, environment=prefix, own_releases=own_releases
+        )
         if not os.access(layout.bin, os.W_OK):
             raise SetupError(
                 f"cannot write to {layout.bin}",
                 hint="use a virtual environment that belongs to this user",
             )
         return layout
-
-    @property
-    def venv(self) -> Path:
-        return self.environment or self.root / ".venv"
-
-    @property
-    def bin(self) -> Path:
-        return self.venv / "bin"
-
-    @property
-    def python(self) -> Path:
-        return self.bin / "python"
-
-    @property
-    def stamp(self) -> Path:
-        """Return the path of the file that records a complete installation."""
-        return self.venv / ("pulumi.json" if self.environment else "setup.json")
-
-    @property
-    def toolchain(self) -> Path:
-        return self.cache / "toolchain"
-
-    @property
-    def requirements(self) -> Path:
-        return self.root / "requirements" / ("runtime.txt" if self.deploy else "dev.txt")
-
-    @property
-    def policy_venv(self) -> Path:
-        """Return the path of the policy pack's virtual environment, which is inside of .venv."""
-        return self.venv / "policy"
-
-    @property
-    def policy_requirements(self) -> Path:
-        return self.package / "policy.txt"
-
-    @property
-    def package(self) -> Path:
-        """Return the path of the folder that contains this module in an installation."""
-        source_root = self.root if self.environment else self.root / "cli"
-        return source_root / "vertex_training_cli" / "toolchain"
-
-    @property
-    def plugin_callers(self) -> Path:
-        """Return the path of the program that starts an engine plugin with a guard at its port."""
-        source_root = self.root if self.environment else self.root / "infra"
-        return source_root / "vertex_training" / "plugin_callers.py"
-
-    @property
-    def releases(self) -> Path:
-        """Return the path of the file with SHA-256 sums of official archives."""
-        return self.package / "releases.sha256"
-
-    @property
-    def offline_engine(self) -> Path:
-        """Return the path of the folder with the pins of a build and the stand-in language host.
-
-        Only a checkout has this folder. For an installed package, VT_OFFLINE_ENGINE is its path.
-        """
-        if self.environment:
-            return Path(os.environ.get("VT_OFFLINE_ENGINE") or self.package / "offline_engine")
-        return self.root / "tools" / "offline_engine"
 
     def inputs_digest(self, pulumi_source: str) -> str:
         """Return the digest of all inputs of an installation, to compare with the stamp."""

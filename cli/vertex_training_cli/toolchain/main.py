@@ -9,9 +9,10 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Final
 
-from vertex_training_cli.toolchain.layout import PLUGINS, Layout, SetupError, lock
+from vertex_training_cli.toolchain.layout import PLUGINS, Layout, SetupError, cache_home, lock
 from vertex_training_cli.toolchain.pulumi_cli import (
     SOURCES,
     Pulumi,
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
     try:
-        layout = Layout.of_this_checkout(deploy=options.deploy)
+        checkout = Path(__file__).resolve().parents[3]
+        layout = Layout(checkout, cache_home(), deploy=options.deploy)
         if os.name != "posix":
             raise SetupError("only Linux and macOS are supported", hint="use WSL on Windows")
         engine = installed(layout, source)

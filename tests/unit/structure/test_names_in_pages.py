@@ -68,10 +68,9 @@ def read_texts() -> Iterator[tuple[str, str]]:
 @functools.cache
 def written_by_init() -> frozenset[str]:
     """Files and folders of a new repository with a second environment."""
-    given = {"name": "acme", "project": "acme-ml-dev", "projectNumber": "210987654321"}
-    nothing = dict.fromkeys(answers.OPTIONS, "")
-    made = answers.of_options({**nothing, **given}, "acme")
-    added = answers.environment_of_options("staging", nothing, made.environments[0])
+    given = {"project": "acme-ml-dev", "projectNumber": "210987654321"}
+    made = answers.of_options({"name": "acme"}, given, "acme")
+    added = answers.environment_of_options("staging", {}, made.environments[0])
     paths = [PurePosixPath(path) for path in render(made.with_environment(added), "1.0")]
     return frozenset(str(each) for path in paths for each in (path, *path.parents))
 

@@ -330,6 +330,15 @@ def send_once(
         ) from None
 
 
+def retry_of_reads() -> Retry:
+    """Return the retries of a call that is safe to repeat, also after a timeout."""
+
+    def is_transient(error: Exception) -> bool:
+        return if_transient_error(error) or isinstance(error, DeadlineExceeded)
+
+    return Retry(predicate=is_transient, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
+
+
 def read(
     call: Callable[..., Any],
     *,
@@ -343,13 +352,8 @@ def read(
         NotFound, FailedPrecondition: the errors of the client.
         OperatorError: any other failure, with a hint.
     """
-
-    def is_transient(error: Exception) -> bool:  # a call that timed out is safe to repeat
-        return if_transient_error(error) or isinstance(error, DeadlineExceeded)
-
-    retry = Retry(predicate=is_transient, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
     try:
-        return call(**arguments, retry=retry, timeout=READ_TIMEOUT)
+        return call(**arguments, retry=retry_of_reads(), timeout=READ_TIMEOUT)
     except (NotFound, FailedPrecondition):
         raise
     except (GoogleAPICallError, RetryError, GoogleAuthError) as raised:

@@ -10,9 +10,7 @@ from google.oauth2.credentials import Credentials
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3 import HTTPResponse
 
-from vertex_training_cli.images import transport
-from vertex_training_cli.images.registry import RegistryClient
-from vertex_training_cli.images.transport import Transport
+from vertex_training_cli.images.registry import RemoteImage, anonymous_session
 
 
 class Network(BaseAdapter):
@@ -44,8 +42,8 @@ class Network(BaseAdapter):
     def close(self) -> None:
         pass
 
-    def client(self, base: str, token: str) -> RegistryClient:
-        """A client of the registry at ``base``, with credentials and without waiting."""
+    def image(self, base: str, path: str, token: str) -> RemoteImage:
+        """An image in the registry at ``base``, with credentials and without waiting."""
 
         def mounted(session: requests.Session) -> requests.Session:
             session.trust_env = False
@@ -54,11 +52,10 @@ class Network(BaseAdapter):
             return session
 
         session = mounted(AuthorizedSession(Credentials(token)))
-        return RegistryClient(
-            Transport(
-                base,
-                session,
-                anonymous=lambda: mounted(transport.anonymous_session()),
-                sleep=self.waits.append,
-            )
+        return RemoteImage(
+            base,
+            path,
+            session,
+            anonymous=lambda: mounted(anonymous_session()),
+            sleep=self.waits.append,
         )

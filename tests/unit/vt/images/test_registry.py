@@ -17,8 +17,13 @@ from tests.unit.vt.images.network import Network
 from tests.unit.vt.images.stand_in import digest
 from vertex_training.customjob.google import impersonation
 from vertex_training.errors import RegistryError
-from vertex_training_cli.images.registry import RegistryClient, google_session, registry_of
-from vertex_training_cli.images.transport import MAX_DOCUMENT, Transport, anonymous_session
+from vertex_training_cli.images.registry import (
+    MAX_DOCUMENT,
+    RemoteImage,
+    anonymous_session,
+    google_session,
+    remote_image,
+)
 
 CORPUS = yaml.safe_load(
     (Path(__file__).parents[3] / "corpus" / "registry.yaml").read_text(encoding="utf-8")
@@ -58,11 +63,11 @@ def content(text: str) -> bytes:
 def called(call: str, network: Network, *, other: bool) -> Any:
     """Return the result of a call in the form of the corpus."""
     name, *words = filled(call).split()
-    client = network.client(BASE, "a-token")
+    image = network.image(BASE, PATH, "a-token")
     if name == "copy":
-        to = network.client(OTHER, "b-token") if other else client
-        return client.copy(PATH, words[0], to, THERE, tuple(words[1:]))
-    result = getattr(client, name)(PATH, *words)
+        to = network.image(*((OTHER, THERE, "b-token") if other else (BASE, THERE, "a-token")))
+        return image.copy(words[0], to, tuple(words[1:]))
+    result = getattr(image, name)(*words)
     if name == "manifest":
         return result and result.digest
     if name == "facts" and result:
@@ -109,7 +114,7 @@ class Login(Credentials):
 
 def test_builders_get_a_renewed_token() -> None:
     def token(session: requests.Session) -> str:
-        return RegistryClient(Transport(BASE, session)).token()
+        return RemoteImage(BASE, PATH, session).token()
 
     assert token(AuthorizedSession(Login("old"))) == "renewed"
     with pytest.raises(RegistryError) as refused:
@@ -135,7 +140,7 @@ def test_image_without_a_registry_is_refused(
 ) -> None:
     monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", emulator)
     with pytest.raises(RegistryError) as refused:
-        registry_of(image)
+        remote_image(image)
     assert (refused.value.message, refused.value.hint) == (message, hint)
 
 
@@ -166,5 +171,5 @@ def test_unreachable_registry_is_reported(error: Exception, message: str) -> Non
     session = requests.Session()
     session.request = request  # type: ignore[method-assign]
     with pytest.raises(RegistryError) as refused:
-        RegistryClient(Transport(BASE, session)).digest_of(PATH, "v1")
+        RemoteImage(BASE, PATH, session).digest_of("v1")
     assert str(refused.value) == message

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vertex_training.errors import CommandError, UnknownStackError
-from vertex_training_cli.images.pinning import write_pins
+from vertex_training_cli.images.building import write_pins
 
 BEFORE = """\
 config:
@@ -49,7 +49,7 @@ def test_a_file_that_cannot_be_written_is_as_it_was(
 
     monkeypatch.setattr(os, step, full)
     with pytest.raises(CommandError) as told:
-        write_pins(root, "dev", {"b": {"digest": "two"}})
+        write_pins(root, "dev", "b", {"digest": "two"})
     monkeypatch.undo()
     assert told.value.message == (
         "cannot write Pulumi.dev.yaml: No space left on device. The file is unchanged."
@@ -65,15 +65,15 @@ def test_a_link_out_of_the_folder_is_refused(root: Path, tmp_path_factory: pytes
     file.unlink()
     file.symlink_to(outside)
     with pytest.raises(UnknownStackError, match=r"Pulumi\.dev\.yaml: .* is a symbolic link out"):
-        write_pins(root, "dev", {"b": {"digest": "two"}})
+        write_pins(root, "dev", "b", {"digest": "two"})
     (root / ".git").mkdir()
     (root / "linked").symlink_to(outside.parent)
     with pytest.raises(CommandError) as told:
-        write_pins(root / "linked", "dev", {"b": {"digest": "two"}})
+        write_pins(root / "linked", "dev", "b", {"digest": "two"})
     assert (told.value.message, told.value.hint) == (
         "Pulumi.dev.yaml is a link to a file outside its folder. The file was not written.",
         "replace Pulumi.dev.yaml by a regular file",
     )
     assert outside.read_text() == BEFORE
     with pytest.raises(UnknownStackError):
-        write_pins(root, "gone", {})
+        write_pins(root, "gone", "b", {})

@@ -14,8 +14,9 @@ from google.cloud.devtools import cloudbuild_v1
 
 from vertex_training.errors import ImageBuildError
 from vertex_training.naming import Names
-from vertex_training_cli.images.engines import Build, build_service, cloud_build
-from vertex_training_cli.images.engines.build_service import BuildService
+from vertex_training_cli.images import cloud_build
+from vertex_training_cli.images.cloud_build import BuildService
+from vertex_training_cli.images.engines import Build
 
 NAMES = Names("acme-ml-dev", "1", "us-central1", "dev")
 PARENT = "projects/acme-ml-dev/locations/us-central1"
@@ -89,7 +90,7 @@ def test_refused_build_is_reported(error: Exception, code: str) -> None:
 
 def test_build_that_has_ended_stays_as_it_is() -> None:
     made, _ = service(exceptions.FailedPrecondition("it has ended"))
-    made.cancel(NAME)
+    made.cancel(BUILD)
     made, _ = service(exceptions.NotFound("gone"))
     for call, doing in (
         (made.cancel, "cancel a build"),
@@ -97,7 +98,7 @@ def test_build_that_has_ended_stays_as_it_is() -> None:
         (made.list_tagged, "list builds"),
     ):
         message = f"Google Cloud refused to {doing}: NOT_FOUND: gone"
-        assert told(lambda call=call: call(NAME))[0] == message
+        assert told(lambda call=call: call(BUILD))[0] == message
 
 
 EDITOR = "roles/cloudbuild.builds.editor in project acme-ml-dev"
@@ -143,7 +144,7 @@ BUILDERS = "add yourself to `builders` in Pulumi.dev.yaml and deploy the stack."
 def test_refusal_names_what_is_missing(code: str, text: str, doing: str, hint: str) -> None:
     error = Exception(text)
     error.grpc_status_code = SimpleNamespace(name=code)  # type: ignore[attr-defined]
-    found = build_service.refused(error, doing, NAMES)
+    found = cloud_build.refused(error, doing, NAMES)
     assert (found.message, found.hint) == (
         f"Google Cloud refused to {doing}: {code}: {text}", hint,
     )  # fmt: skip

@@ -18,10 +18,10 @@ from tests.unit.localcloud.cloudbuild.conftest import (
 )
 from tests.unit.localcloud.conftest import PROJECT
 from vertex_training.errors import ImageBuildError
-from vertex_training_cli.images import engines
-from vertex_training_cli.images.engines import Build, build_service
-from vertex_training_cli.images.engines.build_service import BuildService
-from vertex_training_cli.images.engines.cloud_build import CloudBuildEngine
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.images import building, cloud_build
+from vertex_training_cli.images.cloud_build import BuildService, CloudBuildEngine
+from vertex_training_cli.images.engines import Build
 
 ENGINE = CloudBuildEngine(PROJECT, "us-central1", poll_seconds=0.05)
 
@@ -57,9 +57,10 @@ def failure(build: Build, write_log: Callable[[str], None] = print) -> ImageBuil
 
 
 def test_cloud_build_is_what_builds_for_google_and_not_for_a_local_project() -> None:
-    assert engines.choose(None, "acme-ml-dev", "us-central1", is_local=False).name == "cloud-build"
-    named = engines.choose("cloud-build", "local-training", "us-central1", is_local=True)
-    assert named.name == "cloud-build"
+    of_google = StackRef(Path(), "x", "dev", "acme-ml-dev", "us-central1")
+    assert building.choose_engine(None, of_google).name == "cloud-build"
+    local = StackRef(Path(), "x", "local", "local-training", "us-central1")
+    assert building.choose_engine("cloud-build", local).name == "cloud-build"
 
 
 @pytest.mark.parametrize("place", [f"{PROJECT}/others", "acme-other/training-local"])
@@ -138,7 +139,7 @@ class KilledError(BaseException):
 
 
 STEPS = [
-    (build_service, "upload"),
+    (cloud_build, "upload"),
     (BuildService, "list_tagged"),
     (BuildService, "create"),
     (BuildService, "get"),

@@ -19,7 +19,8 @@ from google.auth.credentials import AnonymousCredentials
 from localgcp.containers import mirror
 from tests.unit.vt.images import stand_in
 from vertex_training.errors import ImageBuildError
-from vertex_training_cli.images.engines import Build, commands, standalone
+from vertex_training_cli.images import programs
+from vertex_training_cli.images.engines import Build
 
 #: Of what the program below pushes.
 DIGEST = f"sha256:{hashlib.sha256(b'{}').hexdigest()}"
@@ -66,7 +67,7 @@ class Machine:
         (self.folder / "modes").write_text(json.dumps(modes))
 
     def build(self, name: str, build: Build) -> str:
-        engine = commands.find(name)
+        engine = programs.find(name)
         assert engine
         return engine.build(build, self.lines.append)
 
@@ -214,12 +215,12 @@ def test_program_that_cannot_run_is_named(build: Build, machine: Machine) -> Non
     assert message.startswith(f"train: cannot run {machine.folder}/podman: ")
     assert (lines, hint) == ((), "")
     (machine.folder / "podman").unlink()
-    assert commands.find("podman") is None
+    assert programs.find("podman") is None
 
 
 def test_docker_without_its_daemon_is_not_used(machine: Machine) -> None:
     machine.set(version=("no daemon", 1))
-    assert commands.find("docker") is None
+    assert programs.find("docker") is None
 
 
 @pytest.mark.parametrize(
@@ -237,9 +238,9 @@ def test_base_that_an_argument_names_is_replaced_by_its_stand_in(
 ) -> None:
     file = tmp_path / "Dockerfile"
     file.write_text(text)
-    found = commands.stand_ins(file, values)
+    found = programs.stand_ins(file, values)
     assert list(found.values()) == [BASE]
-    names = commands.stand_in_options(found)[1::2]
+    names = programs.stand_in_options(found)[1::2]
     assert [each.partition("=docker-image://")[0] for each in names] == [*found, BASE]
 
 
@@ -285,7 +286,7 @@ def run_alone(build: Build, folder: Path) -> int:
     """Run a build in the form that the local cloud starts as a process."""
     request = folder / "build.json"
     request.write_text(json.dumps(dataclasses.asdict(build) | {"archive": str(build.archive)}))
-    return standalone.main([str(request), str(folder / "result")])
+    return programs.main([str(request), str(folder / "result")])
 
 
 def test_build_of_the_local_cloud_leaves_its_digest_or_its_reason(

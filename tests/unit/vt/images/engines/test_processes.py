@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from vertex_training_cli.images.engines import commands
+from vertex_training_cli.images import programs
 
 
 def run(code, seconds=30.0):
     lines = []
-    log = commands.LastLines(lines.append)
+    log = programs.LastLines(lines.append)
     command = [sys.executable, "-c", code]
-    result = commands.run(command, dict(os.environ), log, commands.Deadline(seconds))
+    result = programs.run(command, dict(os.environ), log, programs.Deadline(seconds))
     return result, lines
 
 
@@ -40,9 +40,9 @@ def test_children_of_a_program_end_first_so_that_it_can_clean_up(tmp_path):
         f"subprocess.run([sys.executable, '-c', {inner!r}])\n"
         f"open({str(note)!r}, 'w').close()"
     )
-    log = commands.LastLines(deadline.pass_now)
+    log = programs.LastLines(deadline.pass_now)
     with pytest.raises(TimeoutError):
-        commands.run([sys.executable, "-c", code], dict(os.environ), log, deadline)
+        programs.run([sys.executable, "-c", code], dict(os.environ), log, deadline)
     assert note.exists()
 
 
@@ -51,11 +51,11 @@ def test_program_goes_on_after_its_caller_was_killed(tmp_path):
     inner = f"print('a', flush=True); print('b' * 100000, flush=True); open({str(note)!r}, 'w')"
     code = (
         "import os, sys\n"
-        "from vertex_training_cli.images.engines import commands\n"
-        f"log = commands.LastLines(lambda line: os.kill(os.getpid(), 9))\n"
+        "from vertex_training_cli.images import programs\n"
+        f"log = programs.LastLines(lambda line: os.kill(os.getpid(), 9))\n"
         f"command = [sys.executable, '-c', 'import time; ' + {inner!r}]\n"
         "command[2] = command[2].replace(\"print('b'\", \"time.sleep(1); print('b'\")\n"
-        "commands.run(command, dict(os.environ), log, commands.Deadline(60))"
+        "programs.run(command, dict(os.environ), log, programs.Deadline(60))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
     end = time.monotonic() + 30

@@ -6,24 +6,41 @@ without access to the build account's credentials; its cache is in the image's r
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
+import shutil
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
+from google.api_core.exceptions import (
+    FailedPrecondition,
+    GoogleAPICallError,
+    PreconditionFailed,
+    RetryError,
+)
+from google.auth.exceptions import GoogleAuthError
+from google.cloud import storage
 from google.cloud.devtools import cloudbuild_v1
+from google.cloud.devtools.cloudbuild_v1.services.cloud_build.transports import (
+    CloudBuildGrpcTransport,
+)
 from google.protobuf.duration_pb2 import Duration
 
-from vertex_training.customjob.google import logs
+from vertex_training.customjob.google import job_service, logs
 from vertex_training.customjob.google.intent_store import storage_client
-from vertex_training.customjob.google.job_service import enum_name
+from vertex_training.customjob.google.job_service import enum_name, retry_of_reads
 from vertex_training.customjob.google.logs import JobLogs
 from vertex_training.errors import ImageBuildError, OperatorError
-from vertex_training.naming import IMAGE_BUILD, STAGING, Names, stack_of_repository
-from vertex_training_cli.images.engines import SERVICE, Build, WriteLog, build_service, option_pairs
-from vertex_training_cli.images.engines.build_service import BuildService
-from vertex_training_cli.images.engines.commands import Deadline, LastLines
+from vertex_training.naming import IMAGE_BUILD, SOURCES, STAGING, Names, stack_of_repository
+from vertex_training.settings.project_files import file_name
+from vertex_training_cli.images.engines import SERVICE, Build, WriteLog, option_pairs
+from vertex_training_cli.images.programs import Deadline, LastLines
 
 LIVE: Final = ("PENDING", "QUEUED", "WORKING")
 POLL_SECONDS: Final = 2.0
@@ -43,6 +60,15 @@ QUEUE_SECONDS: Final = 1800
 IDENTITY: Final = "_IDENTITY"
 #: Tag of all builds that this program requests.
 OURS: Final = "vertex-training"
+TIMEOUT: Final = 20.0
+CREATE_TIMEOUT: Final = 60.0
+UPLOAD_TIMEOUT: Final = 60
+#: Errors of Google's clients: a refused call, a timeout, missing credentials.
+CALL_ERRORS: Final = (GoogleAPICallError, RetryError, GoogleAuthError)
+#: Codes of failed calls that may still have started a build.
+IN_DOUBT: Final = (
+    *("UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "UNKNOWN", "ABORTED", "CANCELLED"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +84,16 @@ class CloudBuildEngine:
         """Implement ``Engine.build``."""
         names = self._names(build)
         try:
-            service = BuildService(build_service.connect(self.project), names)
+            types = (cloudbuild_v1.CloudBuildClient, CloudBuildGrpcTransport)
+            api = job_service.service_client(
+                *types, self.project, endpoint="cloudbuild.googleapis.com"
+            )
             log, client = logs.connect(self.project), storage_client(self.project)
         except OperatorError as error:
             raise ImageBuildError(str(error)) from None
-        source = build_service.upload(client, build.archive, names)
-        request = build_message(build, names, source)
-        run = _Run(build, request, service, names, self.poll_seconds, LastLines(write_log))
+        request = build_message(build, names, upload(client, build.archive, names))
+        service, last_lines = BuildService(api, names), LastLines(write_log)
+        run = _Run(build, request, service, names, self.poll_seconds, last_lines)
         current, started = run.join_or_start()
         return run.follow(current, log, started=started)
 
@@ -98,7 +127,7 @@ class _Run:
         first = next(iter(self._live()), created)
         if first.id == created.id:
             return created, True
-        self.service.cancel(_name(created, self.service))
+        self.service.cancel(created)
         self._write(f"build {created.id} was cancelled: build {first.id} was started earlier")
         return first, False
 
@@ -114,11 +143,11 @@ class _Run:
     def follow(self, build: cloudbuild_v1.Build, log: JobLogs, *, started: bool) -> str:
         """Print the log until the build has ended, and return the digest of the image."""
         limit = self.build.timeout + QUEUE_SECONDS + CANCEL_SECONDS
-        deadline, name = Deadline(limit), _name(build, self.service)
+        deadline = Deadline(limit)
 
         def ended() -> bool:
             nonlocal build
-            build = self.service.get(name)
+            build = self.service.get(build)
             is_live = enum_name(build.status) in LIVE
             if is_live and not deadline.seconds_left:
                 raise self._failed(build, f"has not ended after {limit:g} s")
@@ -150,10 +179,10 @@ class _Run:
 
     def cancel(self, build: cloudbuild_v1.Build) -> None:
         """Cancel the build and wait until it has ended."""
-        name, deadline = _name(build, self.service), Deadline(CANCEL_SECONDS)
+        deadline = Deadline(CANCEL_SECONDS)
         with suppress(ImageBuildError):
-            self.service.cancel(name)
-            while (status := enum_name(self.service.get(name).status)) in LIVE:
+            self.service.cancel(build)
+            while (status := enum_name(self.service.get(build).status)) in LIVE:
                 if not deadline.seconds_left:
                     break
                 time.sleep(min(self.poll_seconds, deadline.seconds_left))
@@ -181,10 +210,6 @@ class _Run:
     def _failed(self, ended: cloudbuild_v1.Build, what: str) -> ImageBuildError:
         text = f"{self.build.name}: build {ended.id} {what}."
         return ImageBuildError(text, self.log.lines, _hint(ended, self.names))
-
-
-def _name(build: cloudbuild_v1.Build, service: BuildService) -> str:
-    return build.name or f"{service.parent}/builds/{build.id}"
 
 
 def _end(ended: cloudbuild_v1.Build, build: Build) -> str:
@@ -291,3 +316,143 @@ def _arguments(build: Build) -> list[str]:
         *(("--cache-to", f"{cache},mode=max,ignore-error=true") if build.writes_cache else ()),
         *("--load", "."),
     ]
+
+
+class BuildService:
+    """Builds in one stack's project and region. Refused calls raise ImageBuildError."""
+
+    def __init__(self, client: cloudbuild_v1.CloudBuildClient, names: Names) -> None:
+        self._client, self._names = client, names
+        self.parent = f"projects/{names.project}/locations/{names.region}"
+
+    def create(self, build: cloudbuild_v1.Build) -> cloudbuild_v1.Build:
+        """Request a build, without retries."""
+        request = cloudbuild_v1.CreateBuildRequest(
+            parent=self.parent, project_id=self._names.project, build=build
+        )
+        try:
+            operation = self._client.create_build(request, retry=None, timeout=CREATE_TIMEOUT)
+        except CALL_ERRORS as error:
+            failed = refused(error, "start a build", self._names)
+            if code_of(error) in IN_DOUBT:
+                hint = "run the command again: `vt` follows the build if the call started one."
+                raise ImageBuildError(failed.message, hint=hint) from None
+            raise failed from None
+        return operation.metadata.build  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+
+    def get(self, build: cloudbuild_v1.Build) -> cloudbuild_v1.Build:
+        """Return the current state of the build."""
+        request = cloudbuild_v1.GetBuildRequest(**self._named(build))
+        with explained("read a build", self._names):
+            return self._client.get_build(request, retry=retry_of_reads(), timeout=TIMEOUT)
+
+    def list_tagged(self, tag: str) -> list[cloudbuild_v1.Build]:
+        """Return all builds with this tag, including ended builds."""
+        request = cloudbuild_v1.ListBuildsRequest(
+            parent=self.parent, project_id=self._names.project, filter=f'tags="{tag}"'
+        )
+        with explained("list builds", self._names):  # all pages
+            return list(self._client.list_builds(request, retry=retry_of_reads(), timeout=TIMEOUT))
+
+    def cancel(self, build: cloudbuild_v1.Build) -> None:
+        """Request the cancellation of a build. An ended build does not change."""
+        request = cloudbuild_v1.CancelBuildRequest(**self._named(build))
+        with explained("cancel a build", self._names), suppress(FailedPrecondition):
+            self._client.cancel_build(request, retry=retry_of_reads(), timeout=TIMEOUT)
+
+    def _named(self, build: cloudbuild_v1.Build) -> dict[str, Any]:
+        name = build.name or f"{self.parent}/builds/{build.id}"
+        return {"name": name, "project_id": self._names.project, "id": name.rpartition("/")[2]}
+
+
+@contextmanager
+def explained(doing: str, names: Names) -> Iterator[None]:
+    """Convert errors of Google's clients to ImageBuildError with the missing role."""
+    try:
+        yield
+    except CALL_ERRORS as error:
+        raise refused(error, doing, names) from None
+
+
+def code_of(error: Exception) -> str:
+    """Return the name of the gRPC code, or of the exception if it has no code."""
+    by_http = {403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED"}  # Cloud Storage
+    if getattr(error, "grpc_status_code", None) is None:
+        return by_http.get(int(getattr(error, "code", 0) or 0), type(error).__name__)
+    return job_service.code_of(error)
+
+
+def refused(error: Exception, doing: str, names: Names) -> ImageBuildError:
+    """Return the error for a refused call, with the missing role if it is known."""
+    error = getattr(error, "cause", None) or error  # The cause of a RetryError has the code.
+    code, text = code_of(error), str(getattr(error, "message", "") or error)
+    message = f"Google Cloud refused to {doing}: {code}: {' '.join(text.split())}"
+    return ImageBuildError(message, hint=_refusal_hint(code, text.lower(), doing, names))
+
+
+def _refusal_hint(code: str, text: str, doing: str, names: Names) -> str:
+    account = names.account_email(IMAGE_BUILD)
+    if code in ("PERMISSION_DENIED", "INVALID_ARGUMENT") and "resolve source" in text:
+        role = f"roles/storage.objectViewer on bucket {names.bucket(STAGING)}"
+        return f"deploy the stack, which grants {role} to {account}."
+    if "has not been used in project" in text or "it is disabled" in text:
+        return f"deploy stack {names.stack} first: the deployment enables the API."
+    if code == "FAILED_PRECONDITION" and "quota" in text:
+        return (
+            f"request quota for Cloud Build in {names.region}, or build on this machine: "
+            "--engine docker."
+        )
+    if code == "PERMISSION_DENIED":
+        role = f"roles/cloudbuild.builds.editor in project {names.project}"
+        if "act as" in text or "actas" in text:
+            role = f"roles/iam.serviceAccountUser on {account}"
+        elif doing == "upload the source":
+            role = "roles/storage.objectCreator and roles/storage.objectViewer on bucket "
+            role += names.bucket(STAGING)
+        builders = f"add yourself to `builders` in {file_name(names.stack)} and deploy the stack."
+        return f"you need {role}: {builders}"
+    sign_in = "sign in with `gcloud auth application-default login`."
+    return {
+        "NOT_FOUND": f"deploy stack {names.stack} first: the deployment creates the staging bucket "
+        f"and {account}.",
+        "RESOURCE_EXHAUSTED": "wait, or request more quota for cloudbuild.googleapis.com.",
+        "UNAUTHENTICATED": sign_in,
+        "RefreshError": sign_in,
+    }.get(code, "")
+
+
+def upload(client: storage.Client, archive: Path, names: Names) -> cloudbuild_v1.StorageSource:
+    """Upload a compressed tar archive to the staging bucket, unless the object exists."""
+    with TemporaryDirectory() as folder, explained("upload the source", names):
+        packed = Path(folder) / "source.tar.gz"
+        # The gzip header has no name and no time, so that equal archives have equal digests.
+        with (
+            archive.open("rb") as plain,
+            packed.open("wb") as raw,
+            gzip.GzipFile("", "wb", 6, raw, mtime=0) as stream,
+        ):
+            shutil.copyfileobj(plain, stream)
+        with packed.open("rb") as stream:
+            name = f"{SOURCES}{hashlib.file_digest(stream, 'sha256').hexdigest()}.tar.gz"
+            stream.seek(0)
+            md5 = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).digest()
+        blob = client.bucket(names.bucket(STAGING)).blob(name)
+        try:
+            # Generation 0: the upload fails if the object exists.
+            blob.upload_from_filename(
+                str(packed),
+                content_type="application/gzip",
+                if_generation_match=0,
+                timeout=UPLOAD_TIMEOUT,
+            )
+        except PreconditionFailed:
+            blob.reload(timeout=UPLOAD_TIMEOUT)
+    if blob.generation is None or blob.md5_hash != base64.b64encode(md5).decode():
+        raise ImageBuildError(
+            f"gs://{blob.bucket.name}/{blob.name} does not match the digest in its name: "
+            "another program wrote the object.",
+            hint="delete this object, and find out which account wrote the object.",
+        )
+    return cloudbuild_v1.StorageSource(
+        bucket=blob.bucket.name, object_=blob.name, generation=blob.generation
+    )

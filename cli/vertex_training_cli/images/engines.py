@@ -1,12 +1,4 @@
-"""Engines that build images. An engine's module is imported when the engine is used.
-
-=================  ===========================================================
-``commands``       docker, podman and buildah by their command lines
-``cloud_build``    Cloud Build: starts, joins, follows and cancels a build
-``build_service``  calls of Cloud Build, and hints for refused calls
-``standalone``     one build in a separate process, for the local cloud
-=================  ===========================================================
-"""
+"""Interface of engines that build images."""
 
 from __future__ import annotations
 
@@ -14,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
-
-from vertex_training.errors import CommandError, UnknownNameError, did_you_mean
 
 #: Engines of this machine, by preference.
 PROGRAMS: Final = ("docker", "podman", "buildah")
@@ -80,24 +70,3 @@ class Engine(Protocol):
 def option_pairs(option: str, values: Mapping[str, str]) -> list[str]:
     """Return an option for each entry, sorted by key: ``--label a=b``."""
     return [part for key, value in sorted(values.items()) for part in (option, f"{key}={value}")]
-
-
-def choose(name: str | None, project: str, region: str, *, is_local: bool) -> Engine:
-    """Return engine ``name``; by default Cloud Build, or a program for the local cloud."""
-    from vertex_training_cli.images.engines import commands  # avoids an import cycle
-
-    known = (*PROGRAMS, SERVICE)
-    if name and name not in known:
-        raise UnknownNameError(f"unknown engine {name!r}.", did_you_mean(name, known))
-    for candidate in (name,) if name else PROGRAMS if is_local else (SERVICE,):
-        if candidate == SERVICE:  # The import of Google's client takes a second.
-            from vertex_training_cli.images.engines.cloud_build import CloudBuildEngine
-
-            return CloudBuildEngine(project, region)
-        if engine := commands.find(candidate):
-            return engine
-    missing = f"engine {name}" if name else "no engine that builds images"
-    raise CommandError(
-        f"{missing} is {'not ' if name else ''}installed.",
-        "install docker, podman or buildah (docs/container-images.md).",
-    )

@@ -16,21 +16,25 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from localgcp.containers import mirror
-from localgcp.system.processes import descendants, succeeds
-from vertex_training.errors import ImageBuildError
+from localgcp.system.processes import ChildProcess, descendants, start_time, succeeds
+from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.images.context import PLATFORM
-from vertex_training_cli.images import registry
-from vertex_training_cli.images.engines import Build, WriteLog, option_pairs
+from vertex_training_cli.images.engines import PROGRAMS, Build, WriteLog, option_pairs
+from vertex_training_cli.images.registry import RemoteImage, remote_image
 
 #: Maximum response time of docker's daemon in seconds.
 DAEMON_TIMEOUT: Final = 10
@@ -72,7 +76,7 @@ class CommandEngine:
 
     def build(self, build: Build, write_log: WriteLog) -> str:
         """Implement ``Engine.build``."""
-        at, path = registry.registry_of(build.image)
+        image = remote_image(build.image)
         with tempfile.TemporaryDirectory(dir=build.archive.parent) as work:
             folder = Path(work)
             context = folder / "context"
@@ -84,31 +88,31 @@ class CommandEngine:
                 text = f"{build.name}: cannot unpack the context: {failed}."
                 raise ImageBuildError(text) from None
             log = LastLines(write_log)
-            local = f"{at.address}/{path}:{build.tag}"
+            local = f"{image.name}:{build.tag}"
             deadline = Deadline(build.timeout)
-            replaces = self.name != "docker" and at.is_local
+            replaces = self.name != "docker" and image.is_local
             file = context / build.dockerfile
             bases = stand_ins(file, build.build_args) if replaces else {}
-            command = [*self._build(build, local, context), *stand_in_options(bases)]
+            command = [*self._build_command(build, local, context), *stand_in_options(bases)]
             self._run("build", [*command, str(context)], log, deadline, build)
-            if winner := at.digest_of(path, build.tag):
+            if winner := image.digest_of(build.tag):
                 write_log(f"another build has pushed {build.reference}: this image is used.")
                 return winner
             try:
-                self._push(build, local, folder, at, log, deadline)
+                self._run("push", self._push_command(image, local, folder), log, deadline, build)
             except ImageBuildError:
                 # With immutable tags, the registry refuses the push of a concurrent build.
-                if winner := at.digest_of(path, build.tag):
+                if winner := image.digest_of(build.tag):
                     return winner
                 raise
-        if digest := at.digest_of(path, build.tag):
+        if digest := image.digest_of(build.tag):
             return digest
         text = (
             f"{build.name}: {self.name} pushed {local}, but the registry does not have this digest."
         )
         raise ImageBuildError(text, log.lines)
 
-    def _build(self, build: Build, local: str, context: Path) -> list[str]:
+    def _build_command(self, build: Build, local: str, context: Path) -> list[str]:
         isolation = os.environ.get(ISOLATION) or "chroot"
         own = {
             "docker": [],
@@ -126,23 +130,19 @@ class CommandEngine:
         ]
         return [self.program, "build", *own[self.name], *options]
 
-    def _push(
-        self, build: Build, local: str, folder: Path, at: registry.RegistryClient,
-        log: LastLines, deadline: Deadline,
-    ) -> None:  # fmt: skip
+    def _push_command(self, image: RemoteImage, local: str, folder: Path) -> list[str]:
         options, target = list[str](), [f"docker://{local}"]
         if self.name == "docker":
             target = []
-        elif at.is_local:
+        elif image.is_local:
             options = ["--tls-verify=false"]
-        elif token := at.token():
+        elif token := image.token():
             file = folder / AUTH_FILE  # Other users can read the arguments of a command.
             secret = base64.b64encode(f"oauth2accesstoken:{token}".encode()).decode()
             with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-                json.dump({"auths": {at.address: {"auth": secret}}}, stream)
+                json.dump({"auths": {image.address: {"auth": secret}}}, stream)
             options = ["--authfile", str(file)]
-        command = [self.program, "push", *options, local, *target]
-        self._run("push", command, log, deadline, build)
+        return [self.program, "push", *options, local, *target]
 
     def _run(
         self, step: str, command: Sequence[str], log: LastLines, deadline: Deadline, build: Build
@@ -158,6 +158,17 @@ class CommandEngine:
         if code:
             text = f"{build.name}: the {step} of {self.name} ended with exit code {code}."
             raise ImageBuildError(text, log.lines, _hint(step, self.name, build, log.lines))
+
+
+def first_installed(*names: str) -> CommandEngine:
+    """Return the first of these programs that is installed."""
+    for name in names:
+        if engine := find(name):
+            return engine
+    missing = "no engine that builds images is" if names[1:] else f"engine {names[0]} is not"
+    raise CommandError(
+        f"{missing} installed.", "install docker, podman or buildah (docs/container-images.md)."
+    )
 
 
 def find(name: str) -> CommandEngine | None:
@@ -309,15 +320,32 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None and (started := descendants(process.pid)):
             for descendant in started:
-                _signal(os.kill, descendant.pid, number)
+                with suppress(psutil.Error):
+                    descendant.send_signal(number)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        _signal(os.killpg, process.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE)
+    ChildProcess(process.pid, start_time(process.pid) or "gone", "engine").end(GRACE)
+    process.wait()
 
 
-def _signal(send: Callable[[int, int], None], target: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        send(target, number)
+def main(arguments: list[str]) -> int:
+    """Build one image for the Cloud Build service of the local cloud, and return the exit code.
+
+    ``python -m vertex_training_cli.images.programs IN OUT``: IN is a JSON file with the
+    fields of ``Build``. The digest is written to OUT, the log to stdout. Exit code 1: not built.
+    """
+    request, result = map(Path, arguments)
+    fields = json.loads(request.read_text(encoding="utf-8"))
+    build = Build(**{**fields, "archive": Path(fields["archive"])})
+    write_log = partial(print, flush=True)
+    try:  # a program of this machine builds for every project
+        digest = first_installed(*PROGRAMS).build(build, write_log)
+    except CommandError as error:
+        write_log(str(error))  # the last lines of an ImageBuildError are in the log already
+        return 1
+    result.write_text(digest, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
