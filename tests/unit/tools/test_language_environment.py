@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import language_host
-from language_environment import (
+from language_host import (
     Environment,
     OptionError,
     Plugin,
