@@ -165,6 +165,20 @@ class ModelVersionProvider(_ServingProvider):
 
 
 class _EndpointProvider(_ServingProvider):
+    compared: ClassVar[tuple[str, ...]] = ("endpoint", "options", PROVIDER_KEY)
+    """Inputs whose changes are an update."""
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+        """Replace the resource if its endpoint is replaced, so that the old endpoint is emptied.
+
+        A replaced endpoint has an unknown id in the preview.
+        """
+        replaces = ["endpoint"] if _is_another(olds, news) else []
+        changes = bool(replaces) or any(
+            has_unknown(news.get(key)) or olds.get(key) != news.get(key) for key in self.compared
+        )
+        return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
+
     def delete(self, _id: str, props: dict[str, Any]) -> None:
         """Undeploy the stack's models after removing their traffic. Raises NotSubmittedError."""
         goal = Goal(props["endpoint"]["key"], _owner(props), {}, {})
@@ -178,14 +192,6 @@ class EndpointCleanupProvider(_EndpointProvider):
     already in the state, and empties the endpoint before the endpoint's deletion.
     """
 
-    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace the resource if its endpoint is replaced, so that the old endpoint is emptied."""
-        replaces = ["endpoint"] if _is_another(olds, news) else []
-        changes = bool(replaces) or any(
-            olds.get(key) != news.get(key) for key in ("endpoint", "options", PROVIDER_KEY)
-        )
-        return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
-
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
         """Return the endpoint's name as id. Makes no call."""
         return dynamic.CreateResult(_endpoint_name(props), without_provider(props))
@@ -198,26 +204,23 @@ class EndpointCleanupProvider(_EndpointProvider):
 class DeployedModelsProvider(_EndpointProvider):
     """Implements check, diff, create, read, update and delete for the traffic of an endpoint."""
 
+    compared = ("deployed", "split", *_EndpointProvider.compared)
+
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
         """Report an update if versions or traffic change, and a replacement if the endpoint does.
 
-        A replaced endpoint has an unknown id in the preview. A killed or failed update does not
-        change the state: so if the inputs equal the state, the endpoint itself is read. Otherwise a
-        revert would not undo the update.
+        A killed or failed update does not change the state: so if the inputs equal the state, the
+        endpoint itself is read. Otherwise a revert would not undo the update.
         """
-        replaces = ["endpoint"] if _is_another(olds, news) else []
-        changes = bool(replaces) or any(
-            has_unknown(news.get(key)) or olds.get(key) != news.get(key)
-            for key in ("deployed", "split", "endpoint", "options", PROVIDER_KEY)
-        )
-        if not changes and _is_unfinished(news):
-            changes = True
+        result = super().diff(_id, olds, news)
+        if not result.changes and _is_unfinished(news):
+            result.changes = True
             print_line(
                 f"endpoint '{news['endpoint']['key']}' differs from the state, because an update "
                 "was killed or failed, or a user changed the endpoint. Run `pulumi up` to update "
                 "the endpoint."
             )
-        return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
+        return result
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
         """Update the endpoint, and return when all versions serve. Raises OperatorError."""
@@ -288,10 +291,8 @@ def _is_unfinished(props: Mapping[str, Any]) -> bool:
 
 def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
     """Return the version of this request if it exists, such as after the loss of a state."""
-    model = props["model"]
-    parent = f"projects/{model['project']}/locations/{model['region']}"
-    alias = f"{ALIAS_PREFIX}{props['requestId']}"
-    result = _registry(props).version(f"{parent}/models/{model['id']}@{alias}")
+    model, alias = props["model"], f"{ALIAS_PREFIX}{props['requestId']}"
+    result = _registry(props).version(f"{_parent(model)}/models/{model['id']}@{alias}")
     own = {STACK_LABEL: model["stack"], REQUEST_ID_LABEL: props["requestId"]}
     if result is None or not result.artifact_uri or not own.items() <= dict(result.labels).items():
         return None
@@ -334,9 +335,8 @@ def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
         REQUEST_ID_LABEL: props["requestId"],
         DIGEST_LABEL: digest[:DIGEST_LABEL_LENGTH],
     }
-    parent = f"projects/{model['project']}/locations/{model['region']}"
     return VersionRequest(
-        parent=parent,
+        parent=_parent(model),
         stack=model["stack"],
         job=model["model"],
         run=run,
@@ -409,8 +409,11 @@ def _observed(props: Mapping[str, Any], observed: EndpointSnapshot) -> dict[str,
 
 def _endpoint_name(props: Mapping[str, Any]) -> str:
     endpoint = props["endpoint"]
-    parent = f"projects/{endpoint['project']}/locations/{endpoint['region']}"
-    return f"{parent}/endpoints/{endpoint['id']}"
+    return f"{_parent(endpoint)}/endpoints/{endpoint['id']}"
+
+
+def _parent(place: Mapping[str, Any]) -> str:
+    return f"projects/{place['project']}/locations/{place['region']}"
 
 
 def _registry(props: Mapping[str, Any]) -> ModelRegistry:
