@@ -16,7 +16,7 @@ import os
 import re
 import stat
 import tarfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
@@ -290,19 +290,6 @@ class Source:
     target: str = ""
     include: tuple[str, ...] = ()
     """Further folders of the checkout, which the context contains under their last names."""
-
-    @classmethod
-    def of(
-        cls,
-        context: str,
-        dockerfile: str,
-        build_args: Mapping[str, str],
-        target: str | None,
-        include: Sequence[str] = (),
-    ) -> Source:
-        """Return the source with sorted build arguments."""
-        args = tuple(sorted(build_args.items()))
-        return cls(context, dockerfile, args, target or "", tuple(include))
 
     def read(self, root: Path) -> BuildContext:
         """Read the context of the source in the checkout ``root``; see ``read_context``."""
