@@ -21,6 +21,7 @@ import importlib.util
 import json
 import os
 import re
+import selectors
 import shutil
 import signal
 import subprocess
@@ -31,9 +32,8 @@ from concurrent import futures
 from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
-from queue import SimpleQueue
 from types import FrameType
-from typing import IO, Any, Final
+from typing import Any, Final
 
 if __name__ == "__main__":
     # Import only the stubs of the SDK. The rest of the SDK would double the time of each start.
@@ -140,15 +140,6 @@ class Environment:
         return commands
 
 
-@dataclass(frozen=True)
-class Plugin:
-    """A resource plugin that an installed package needs."""
-
-    name: str
-    version: str
-    server: str = ""
-
-
 PRE_RELEASE: Final = {"a": "alpha", "b": "beta", "rc": "rc"}
 
 
@@ -171,13 +162,13 @@ def plugin_version(package_version: str) -> str | None:
     return version + (f"+{post or ''}{dev or ''}" if post or dev else "")
 
 
-def plugins_of(site_packages: Iterable[Path]) -> list[Plugin]:
+def plugins_of(site_packages: Iterable[Path]) -> list[plugin_pb2.PackageDependency]:
     """Return the plugins of the installed Pulumi packages, by the official host's rules.
 
     A Pulumi package contains a pulumi-plugin.json, or its name begins with pulumi-. The file takes
     precedence.
     """
-    plugins: dict[str, Plugin] = {}
+    plugins: dict[str, plugin_pb2.PackageDependency] = {}
     for folder in site_packages:
         for package in distributions(path=[str(folder)]):
             name = re.sub(r"[-_.]+", "-", package.metadata["Name"]).lower()
@@ -190,8 +181,12 @@ def plugins_of(site_packages: Iterable[Path]) -> list[Plugin]:
             version = data.get("version") or plugin_version(package.version)
             if data.get("resource") and version:
                 plugin = data.get("name") or name.removeprefix("pulumi-")
-                server = data.get("server") or ""
-                plugins[plugin] = Plugin(plugin, "v" + version.removeprefix("v"), server)
+                plugins[plugin] = plugin_pb2.PackageDependency(
+                    name=plugin,
+                    version="v" + version.removeprefix("v"),
+                    kind="resource",
+                    server=data.get("server") or "",
+                )
     return [plugins[name] for name in sorted(plugins)]
 
 
@@ -259,25 +254,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def output(process: subprocess.Popen[bytes]) -> Iterator[tuple[str, bytes]]:
     """Yield pairs of ("stdout" | "stderr", bytes) in order of arrival, until both are closed."""
-    arrived: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
-
-    def pump(name: str, stream: IO[bytes]) -> None:
-        while data := os.read(stream.fileno(), CHUNK):
-            arrived.put((name, data))
-        arrived.put((name, b""))
-
-    streams = {"stdout": process.stdout, "stderr": process.stderr}
-    for name, stream in streams.items():
-        if stream is None:
-            raise ValueError(f"{name} of the process is not a pipe")
-        threading.Thread(target=pump, args=(name, stream), daemon=True).start()
-    open_streams = set(streams)
-    while open_streams:
-        name, data = arrived.get()
-        if data:
-            yield name, data
-        else:
-            open_streams.discard(name)
+    with selectors.DefaultSelector() as selector:
+        for name in ("stdout", "stderr"):
+            selector.register(getattr(process, name), selectors.EVENT_READ, name)
+        while selector.get_map():
+            for key, _ in selector.select():
+                if data := os.read(key.fd, CHUNK):
+                    yield key.data, data
+                else:
+                    selector.unregister(key.fileobj)
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
@@ -317,12 +302,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def GetRequiredPackages(
         self, request: language_pb2.GetRequiredPackagesRequest, context: grpc.ServicerContext
     ) -> language_pb2.GetRequiredPackagesResponse:
-        packages = [
-            plugin_pb2.PackageDependency(
-                name=plugin.name, version=plugin.version, kind="resource", server=plugin.server
-            )
-            for plugin in plugins_of(_environment(request.info, context).site_packages())
-        ]
+        packages = plugins_of(_environment(request.info, context).site_packages())
         return language_pb2.GetRequiredPackagesResponse(packages=packages)
 
     def GetProgramDependencies(
