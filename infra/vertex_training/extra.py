@@ -45,6 +45,14 @@ class Environment:
 
     settings: Settings
     """Settings of the stack file, by first keys (see ``formerly``)."""
+    stack: str
+    """Name of the stack, which is part of the names of its resources."""
+    project: str
+    """Id of the stack's project."""
+    project_number: str
+    region: str
+    labels: Mapping[str, str]
+    """Labels of resources that belong to no team."""
     apis: pulumi.Resource
     """Enabled APIs. Resources that need an API set ``depends_on=[environment.apis]``."""
     buckets: Mapping[str, pulumi.Output[str]]
@@ -84,8 +92,11 @@ class Environment:
         serving: Sequence[Serving] = (),
     ) -> None:
         """Collect the outputs of all components; unused components have empty sequences."""
-        self.settings, self.apis, self.registry = stack.declared, apis, registry.url
-        self.serving = serving
+        settings = stack.declared
+        self.settings, self.stack, self.region = settings, settings.stack, settings.region
+        self.project, self.project_number = settings.project, settings.project_number
+        self.labels = settings.names.labels(settings.labels)
+        self.apis, self.registry, self.serving = apis, registry.url, serving
         addresses = {key: account.address for key, account in identities.items()}
         paths = {key: path for part in capacity for key, path in part.paths.items()}
         self.buckets = stack.by_new_keys(("buckets",), storage.bucket_names)
@@ -99,29 +110,6 @@ class Environment:
         self.jobs = {k: training.jobs[first] for k, first in first_keys if first in training.jobs}
         schedules = training.schedules
         self.schedules = {k: schedules[first] for k, first in first_keys if first in schedules}
-
-    @property
-    def stack(self) -> str:
-        """Return the stack's name, which is part of the names of its resources."""
-        return self.settings.stack
-
-    @property
-    def project(self) -> str:
-        """Return the id of the stack's project."""
-        return self.settings.project
-
-    @property
-    def project_number(self) -> str:
-        return self.settings.project_number
-
-    @property
-    def region(self) -> str:
-        return self.settings.region
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Return the labels of resources that belong to no team."""
-        return self.settings.names.labels(self.settings.labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,10 +37,25 @@ FROM_STACK: Final = {
     "ReservationAffinity": "${reservations.NAME}",
     "PscInterfaceConfig": "${network.interface}",
 }
-DURATION: Final = {
-    "type": "string",
-    "pattern": "^" + job_message.DURATION.pattern.replace(r"\Z", "$"),
-    "errorMessage": 'write seconds as text with an s: "3600s"',
+#: Schemas of values by their type in the catalogue.
+SCALARS: Final = {
+    "bool": {"type": "boolean"},
+    "duration": {
+        "type": "string",
+        "pattern": "^" + job_message.DURATION.pattern.replace(r"\Z", "$"),
+        "errorMessage": 'write seconds as text with an s: "3600s"',
+        "examples": ["3600s"],
+    },
+    "timestamp": {
+        "type": "string",
+        "pattern": "^" + job_message.TIMESTAMP.pattern.replace(r"\Z", "$"),
+        "errorMessage": 'write a time as text: "2030-01-31T12:00:00Z"',
+    },
+    "double": {
+        "type": ["number", "string"],
+        "pattern": f"^{hints.NUMBER.pattern}$",
+        "errorMessage": "write a number, such as 0.1 or 1e-4",
+    },
 }
 ENTRY: Final = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
 
@@ -111,14 +126,15 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "StudySpec.MetricSpec": ("metricId", "goal"),
     "StudySpec.ParameterSpec": ("parameterId",),
 }  # fmt: skip
-#: Numbers that are at least 1.
-COUNTS: Final = frozenset(
-    {
-        ("WorkerPoolSpec", "replicaCount"),
-        ("HyperparameterTuningJob", "maxTrialCount"),
-        ("HyperparameterTuningJob", "parallelTrialCount"),
-    }
-)
+_SIZES: Final = machines.boot_disk_sizes()
+#: Limits of numbers.
+BOUNDS: Final = {
+    ("WorkerPoolSpec", "replicaCount"): {"minimum": 1},
+    ("HyperparameterTuningJob", "maxTrialCount"): {"minimum": 1},
+    ("HyperparameterTuningJob", "parallelTrialCount"): {"minimum": 1},
+    ("MachineSpec", "acceleratorCount"): {"minimum": 0},
+    ("DiskSpec", "bootDiskSizeGb"): {"minimum": _SIZES.start, "maximum": _SIZES.stop - 1},
+}
 LABELS: Final = {
     "type": "object",
     "propertyNames": {
@@ -241,19 +257,7 @@ def one_value(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any
         }
     if kind in job_message.LIMITS:
         return number(message_name, key)
-    if kind == "bool":
-        return {"type": "boolean"}
-    if kind == "duration":
-        return {**DURATION, "examples": ["3600s"]}
-    if kind == "timestamp":
-        pattern = "^" + job_message.TIMESTAMP.pattern.replace(r"\Z", "$")
-        words = 'write a time as text: "2030-01-31T12:00:00Z"'
-        return {"type": "string", "pattern": pattern, "errorMessage": words}
-    if kind == "double":
-        words = "write a number, such as 0.1 or 1e-4"
-        pattern = f"^{hints.NUMBER.pattern}$"
-        return {"type": ["number", "string"], "pattern": pattern, "errorMessage": words}
-    return text(message_name, key)
+    return SCALARS.get(kind) or text(message_name, key)
 
 
 def documentation(owner: Any) -> dict[str, str]:
@@ -301,19 +305,12 @@ def text(message: str, key: str) -> dict[str, Any]:
 
 def number(message: str, key: str) -> dict[str, Any]:
     """Return the schema of a whole number. JSON writes int64 as text, so text is also valid."""
-    schema: dict[str, Any] = {
+    return {
         "type": ["integer", "string"],
         "pattern": "^-?[0-9]+$",
         "errorMessage": "write a whole number, such as 4",
+        **BOUNDS.get((message, key), {}),
     }
-    if (message, key) in COUNTS:
-        schema["minimum"] = 1
-    if (message, key) == ("MachineSpec", "acceleratorCount"):
-        schema["minimum"] = 0
-    if (message, key) == ("DiskSpec", "bootDiskSizeGb"):
-        sizes = machines.boot_disk_sizes()
-        schema |= {"minimum": sizes.start, "maximum": sizes.stop - 1}
-    return schema
 
 
 def required(message: str) -> list[dict[str, Any]]:
