@@ -15,7 +15,6 @@ import os
 import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -41,18 +40,11 @@ FOUR: Final = ("pulumi", "pulumi-gcp", "google-cloud-aiplatform", "pyyaml")
 
 
 def build(folder: Path) -> Path:
-    """Build the wheels from a copy of the checkout, because a build writes into its folder."""
-    copy = folder / "tree"
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
-    ).stdout
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, copy / name)
-    for tree in (copy, copy / "localcloud"):
-        command = [_uv(), "build", "--quiet", "--wheel", "-o", str(folder), str(tree)]
-        run(command, folder, os.environ)
+    """Build the files of a release, and return the wheel of this package."""
+    sys.path.insert(0, str(ROOT))
+    from tools import release
+
+    release.build(ROOT, folder)
     [wheel] = folder.glob("vertex_training-*.whl")
     return wheel
 

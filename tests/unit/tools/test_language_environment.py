@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 
 import language_host
-from language_host import (
-    Environment,
-    OptionError,
-    plugin_version,
-    plugins_of,
-)
+from language_host import Environment, OptionError, plugin_version, plugins_of
 from vertex_training import engine
 
 
