@@ -18,9 +18,10 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -179,13 +180,27 @@ def _with_cli(report: Report, name: str, share: Share) -> None:
     ):
         arenas = [(Path(folder), name, number, report.seed, share) for number in range(ARENAS)]
         results = list(pool.map(_in_arena, arenas))
-    _add_points(report, name, [outcome for arena in results for outcome in arena["points"]])
-    _add_faults(report, name, [met for arena in results for met in arena["faults"]])
-    _add_races(report, name, [race for arena in results for race in arena["races"]])
-    _add_kills(report, name, [arena["kills"] for arena in results])
+    outcomes, faults, raced, tallies = (list(chain(*part)) for part in zip(*results, strict=True))
+    _add_trials(report, _row("survived crash points", name), outcomes, "{0.point}, {0.way}")
+    for point in points.POINTS:
+        times = [o.recovery_seconds for o in outcomes if o.point == point.name]
+        if times:
+            figure = f"recovery {_recovery(times)}: {point.what}"
+            report.add(_row(f"  {point.name}", name), figure, (), None)
+    _add_trials(report, _row("injected faults", name), faults, "{0.fault}")
+    _add_trials(report, _row("concurrent runs of up", name), raced, "{0.runners} concurrent runs")
+    _add_kills(report, name, tallies)
 
 
-def _in_arena(work: tuple[Path, str, int, int, Share]) -> dict[str, Any]:
+def _add_trials(report: Report, what: str, trials: Sequence[Any], label: str) -> None:
+    """Add trials that each have one ``problem`` or none. ``label`` formats a trial with one."""
+    bad = [f"{label.format(trial)}: {trial.problem}" for trial in trials if trial.problem]
+    figure = f"{len(trials) - len(bad)}/{len(trials)}"
+    report.add(what, figure, bad, [asdict(trial) for trial in trials])
+
+
+def _in_arena(work: tuple[Path, str, int, int, Share]) -> tuple[list[Any], ...]:
+    """Return the results for crash points, faults, races and kills in a local cloud."""
     folder, name, number, seed, share = work
 
     def mine(of: Iterable[Any]) -> list[Any]:  # the share of this local cloud
@@ -204,12 +219,7 @@ def _in_arena(work: tuple[Path, str, int, int, Share]) -> dict[str, Any]:
         ]
         raced = [races.race(arena, n, f"c{number}x{n}:1:1") for n in mine(share.runners)]
         kills = campaign.run(arena, share.kills // ARENAS, seed + number, _progress(number))
-    return {
-        "points": [asdict(outcome) for outcome in outcomes],
-        "faults": [asdict(fault) for fault in met],
-        "races": [asdict(race) for race in raced],
-        "kills": asdict(kills),
-    }
+    return outcomes, met, raced, [kills]
 
 
 def _progress(number: int) -> Callable[[campaign.Tally], None]:
@@ -220,43 +230,19 @@ def _progress(number: int) -> Callable[[campaign.Tally], None]:
     return report_progress
 
 
-def _add_points(report: Report, name: str, results: list[dict[str, Any]]) -> None:
-    bad = [f"{o['point']}, {o['way']}: {o['problem']}" for o in results if o["problem"]]
-    figure = f"{len(results) - len(bad)}/{len(results)}"
-    report.add(_row("survived crash points", name), figure, bad, results)
-    for point in points.POINTS:
-        times = [o["recovery_seconds"] for o in results if o["point"] == point.name]
-        if times:
-            figure = f"recovery {_recovery(times)}: {point.what}"
-            report.add(_row(f"  {point.name}", name), figure, (), None)
-
-
-def _add_faults(report: Report, name: str, results: list[dict[str, Any]]) -> None:
-    bad = [f"{met['fault']}: {met['problem']}" for met in results if met["problem"]]
-    figure = f"{len(results) - len(bad)}/{len(results)}"
-    report.add(_row("injected faults", name), figure, bad, results)
-
-
-def _add_races(report: Report, name: str, results: list[dict[str, Any]]) -> None:
-    problems = [race for race in results if race["problem"]]
-    bad = [f"{race['runners']} concurrent runs: {race['problem']}" for race in problems]
-    sizes = ", ".join(str(race["runners"]) for race in results)
-    figure = f"{sizes} concurrent runs: one job each, {len(bad)} problems"
-    report.add(_row("concurrent runs of up", name), figure, bad, results)
-
-
-def _add_kills(report: Report, name: str, results: list[dict[str, Any]]) -> None:
-    kills, jobs = (sum(tally[key] for tally in results) for key in ("kills", "jobs"))
-    twice = [text for tally in results for text in tally["duplicates"]]
-    lost = [text for tally in results for text in tally["lost"]]
-    cancelled = [text for tally in results for text in tally["cancelled"]]
+def _add_kills(report: Report, name: str, tallies: list[campaign.Tally]) -> None:
+    kills, jobs = sum(tally.kills for tally in tallies), sum(tally.jobs for tally in tallies)
+    twice = [text for tally in tallies for text in tally.duplicates]
+    lost = [text for tally in tallies for text in tally.lost]
+    cancelled = [text for tally in tallies for text in tally.cancelled]
     # Rule of three: n trials without an event bound the rate at 3/n with 95 % confidence.
     bound = f"; rate below {3 / kills:.2%} (95 %)" if kills and not twice and not lost else ""
     figure = f"{kills}, {jobs} jobs: {len(twice)} submitted twice, {len(lost)} lost{bound}"
     if KIND_OF[name] is TUNING_JOB:
         figure += f"; {len(cancelled)} trials cancelled"
-    report.add(_row("random kills", name), figure, [*twice, *lost, *cancelled], results)
-    times = [seconds for tally in results for seconds in tally["recoveries"]]
+    problems = [*twice, *lost, *cancelled]
+    report.add(_row("random kills", name), figure, problems, list(map(asdict, tallies)))
+    times = [seconds for tally in tallies for seconds in tally.recoveries]
     if times:
         report.add(_row("  recovery", name), _recovery(times), (), None)
 

@@ -1,27 +1,25 @@
 """Measure the package: wheel size, installation time, and import time of its components.
 
-    .venv/bin/python bench/package.py [--rounds N] [--only install|import] [--json FILE]
+    .venv/bin/python bench/package.py [--rounds N]
 
-Prints a table, writes a JSON, and exits with 1 if a limit is exceeded. Packages are in uv's cache,
-and sizes include bytecode (docs/maintainers.md#size). The import of all components is compared with
-``import pulumi_gcp``, in fresh processes that alternate.
+Prints a table, and exits with 1 if a limit is exceeded. Packages are in uv's cache, and sizes
+include bytecode (docs/maintainers.md#size). The import of all components is compared with ``import
+pulumi_gcp``, in fresh processes that alternate.
 """
 
 from __future__ import annotations
 
 import argparse
 import compileall
-import json
 import os
 import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from arms import in_turns, run
 
@@ -42,18 +40,11 @@ FOUR: Final = ("pulumi", "pulumi-gcp", "google-cloud-aiplatform", "pyyaml")
 
 
 def build(folder: Path) -> Path:
-    """Build the wheels from a copy of the checkout, because a build writes into its folder."""
-    copy = folder / "tree"
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
-    ).stdout
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, copy / name)
-    for tree in (copy, copy / "localcloud"):
-        command = [_uv(), "build", "--quiet", "--wheel", "-o", str(folder), str(tree)]
-        run(command, folder, os.environ)
+    """Build the files of a release, and return the wheel of this package."""
+    sys.path.insert(0, str(ROOT))
+    from tools import release
+
+    release.build(ROOT, folder)
     [wheel] = folder.glob("vertex_training-*.whl")
     return wheel
 
@@ -103,8 +94,8 @@ def _bytes(folder: Path) -> int:
     return sum(file.lstat().st_size for file in folder.rglob("*") if not file.is_dir())
 
 
-def bench_install(folder: Path, rounds: int) -> dict[str, Any]:
-    """Measure the wheel's size, and the seconds of the installations in turns."""
+def bench_install(folder: Path, rounds: int) -> tuple[dict[str, list[float]], bool]:
+    """Print sizes. Return seconds of installations, in turns, and True if no limit is exceeded."""
     wheel = build(folder)
     with zipfile.ZipFile(wheel) as content:
         files = len(content.namelist())
@@ -115,45 +106,24 @@ def bench_install(folder: Path, rounds: int) -> dict[str, Any]:
         for extra in EXTRAS
     }
     times = in_turns(arms, rounds, warm_up=1)  # the first round fills uv's cache
-    kb = round(wheel.stat().st_size / 1000)
-    return {"wheel_kb": kb, "files": files, "seconds": times, "sizes": measure_sizes(folder, wheel)}
+    print(f"wheel: {round(wheel.stat().st_size / 1000):,} kB, {files:,} files")
+    sizes = measure_sizes(folder, wheel)
+    for name, (count, megabytes, largest) in sizes.items():
+        print(f"{name:34} {count:3} packages {megabytes:4} MB: {', '.join(largest)}")
+    print(f"limits without extras: {MAX_PACKAGES} packages, {MAX_MB} MB")
+    count, megabytes, _ = sizes["vertex_training"]
+    return times, count <= MAX_PACKAGES and megabytes <= MAX_MB
 
 
-def bench_import(folder: Path, rounds: int) -> dict[str, Any]:
-    """Measure the seconds of both imports in turns, each in a separate process."""
+def bench_import(folder: Path, rounds: int) -> dict[str, list[float]]:
+    """Return the seconds of both imports in turns, each in a separate process."""
     env = {**os.environ, "PYTHONWARNINGS": "ignore"}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     arms = {
         name: (lambda code=code: run([sys.executable, "-c", code], folder, env)[0])
         for name, code in (("import components", COMPONENTS), ("import pulumi_gcp", ALONE))
     }
-    return {"seconds": in_turns(arms, rounds, warm_up=1)}
-
-
-def show(results: dict[str, dict[str, Any]]) -> bool:
-    """Print the table. Return True if no limit is exceeded."""
-    held = True
-    if "install" in results:
-        print(
-            f"wheel: {results['install']['wheel_kb']:,} kB, {results['install']['files']:,} files"
-        )
-        for name, (count, megabytes, largest) in results["install"]["sizes"].items():
-            print(f"{name:34} {count:3} packages {megabytes:4} MB: {', '.join(largest)}")
-        count, megabytes, _ = results["install"]["sizes"]["vertex_training"]
-        held = count <= MAX_PACKAGES and megabytes <= MAX_MB
-        print(f"limits without extras: {MAX_PACKAGES} packages, {MAX_MB} MB")
-    print(f"{'':34} median   fastest  slowest")
-    medians: dict[str, float] = {}
-    for part in results.values():
-        for name, taken in part["seconds"].items():
-            medians[name] = statistics.median(taken)
-            print(f"{name:34} {medians[name]:6.2f} s {min(taken):6.2f} s {max(taken):6.2f} s")
-    if "import" not in results:
-        return held
-    over = medians["import components"] - medians["import pulumi_gcp"]
-    results["import"]["over"] = round(over, 3)
-    print(f"components minus pulumi_gcp alone {over:6.2f} s (at most {MAX_OVER:.2f} s)")
-    return held and over <= MAX_OVER
+    return in_turns(arms, rounds, warm_up=1)
 
 
 def _uv() -> str:
@@ -167,18 +137,19 @@ def main() -> int:
     """Parse the command line, and run the benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7, help="repetitions of each measurement")
-    parser.add_argument("--only", choices=("install", "import"), help="run only this part")
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
-    chosen = parser.parse_args()
+    rounds = parser.parse_args().rounds
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}")
-    parts = {"install": bench_install, "import": bench_import}
-    chosen_parts = {name: part for name, part in parts.items() if chosen.only in (None, name)}
     with tempfile.TemporaryDirectory(prefix="bench-package-") as folder:
-        results = {name: part(Path(folder), chosen.rounds) for name, part in chosen_parts.items()}
-    held = show(results)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    return 0 if held else 1
+        installs, held = bench_install(Path(folder), rounds)
+        imports = bench_import(Path(folder), rounds)
+    print(f"{'':34} median   fastest  slowest")
+    medians: dict[str, float] = {}
+    for name, taken in (installs | imports).items():
+        medians[name] = statistics.median(taken)
+        print(f"{name:34} {medians[name]:6.2f} s {min(taken):6.2f} s {max(taken):6.2f} s")
+    over = medians["import components"] - medians["import pulumi_gcp"]
+    print(f"components minus pulumi_gcp alone {over:6.2f} s (at most {MAX_OVER:.2f} s)")
+    return 0 if held and over <= MAX_OVER else 1
 
 
 if __name__ == "__main__":

@@ -11,29 +11,24 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 #: Environment variable with the path of a browser.
 VARIABLE: Final = "CHROMIUM"
-
-
-class Need(NamedTuple):
-    """Alternative commands, and the Debian package that contains one of these commands."""
-
-    commands: tuple[str, ...]
-    package: str
-
-
-NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
+#: Programs of each group: alternative commands. The first command's name is its Debian package.
+NEEDS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "browser": {
-        "browser": Need(
-            ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
+        "browser": (
             "chromium",
-        )
+            "chromium-browser",
+            "google-chrome",
+            "google-chrome-stable",
+            "chrome",
+        ),
     },
     "containers": {
-        "builder": Need(("buildah", "podman", "docker"), "buildah"),
-        "registry": Need(("docker-registry", "registry"), "docker-registry"),
+        "builder": ("buildah", "podman", "docker"),
+        "registry": ("docker-registry", "registry"),
     },
 }
 HINTS: Final = {
@@ -54,9 +49,9 @@ DAEMON_SECONDS: Final = 10
 PULL_SECONDS: Final = 30
 
 
-def find(need: Need) -> str | None:
+def find(commands: tuple[str, ...]) -> str | None:
     """Return the path of the first installed command; None if no command is installed."""
-    for name in need.commands:
+    for name in commands:
         path = shutil.which(name)
         if path and (name not in DAEMONS or succeeds(DAEMONS[name], DAEMON_SECONDS)):
             return path
@@ -116,7 +111,7 @@ def provide_base(builder: str) -> int:
 def main(group: str) -> int:
     """Install a group. Exit codes: 0 all programs are installed, 1 a program is missing."""
     programs = _find_all(group)
-    missing = [NEEDS[group][name].package for name, path in programs.items() if path is None]
+    missing = [NEEDS[group][name][0] for name, path in programs.items() if path is None]
     if missing and can_install() and not (group == "browser" and VARIABLE in os.environ):
         print(f"{group}: installing {' '.join(missing)} with apt-get", flush=True)
         try:
@@ -136,7 +131,7 @@ def main(group: str) -> int:
 def _find_all(group: str) -> dict[str, str | None]:
     if group == "browser":
         return {"browser": find_browser()}
-    return {name: find(need) for name, need in NEEDS[group].items()}
+    return {name: find(commands) for name, commands in NEEDS[group].items()}
 
 
 if __name__ == "__main__":

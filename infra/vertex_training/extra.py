@@ -45,6 +45,14 @@ class Environment:
 
     settings: Settings
     """Settings of the stack file, by first keys (see ``formerly``)."""
+    stack: str
+    """Name of the stack, which is part of the names of its resources."""
+    project: str
+    """Id of the stack's project."""
+    project_number: str
+    region: str
+    labels: Mapping[str, str]
+    """Labels of resources that belong to no team."""
     apis: pulumi.Resource
     """Enabled APIs. Resources that need an API set ``depends_on=[environment.apis]``."""
     buckets: Mapping[str, pulumi.Output[str]]
@@ -84,8 +92,11 @@ class Environment:
         serving: Sequence[Serving] = (),
     ) -> None:
         """Collect the outputs of all components; unused components have empty sequences."""
-        self.settings, self.apis, self.registry = stack.declared, apis, registry.url
-        self.serving = serving
+        settings = stack.declared
+        self.settings, self.stack, self.region = settings, settings.stack, settings.region
+        self.project, self.project_number = settings.project, settings.project_number
+        self.labels = settings.names.labels(settings.labels)
+        self.apis, self.registry, self.serving = apis, registry.url, serving
         addresses = {key: account.address for key, account in identities.items()}
         paths = {key: path for part in capacity for key, path in part.paths.items()}
         self.buckets = stack.by_new_keys(("buckets",), storage.bucket_names)
@@ -93,37 +104,12 @@ class Environment:
         self.secrets = stack.by_new_keys(("secrets",), secrets.paths)
         self.network = network[0].path if network else None
         self.reservations = stack.by_new_keys(("reservations",), paths)
-        by_first_key = {
-            key: snapshot for part in snapshots for key, snapshot in part.snapshots.items()
-        }
+        by_first_key = {key: made for part in snapshots for key, made in part.snapshots.items()}
         self.snapshots = stack.by_new_keys(("snapshots",), by_first_key)
         first_keys = stack.first_job_keys.items()
         self.jobs = {k: training.jobs[first] for k, first in first_keys if first in training.jobs}
         schedules = training.schedules
         self.schedules = {k: schedules[first] for k, first in first_keys if first in schedules}
-
-    @property
-    def stack(self) -> str:
-        """Return the stack's name, which is part of the names of its resources."""
-        return self.settings.stack
-
-    @property
-    def project(self) -> str:
-        """Return the id of the stack's project."""
-        return self.settings.project
-
-    @property
-    def project_number(self) -> str:
-        return self.settings.project_number
-
-    @property
-    def region(self) -> str:
-        return self.settings.region
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Return the labels of resources that belong to no team."""
-        return self.settings.names.labels(self.settings.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +126,9 @@ class Extra:
 def load(root: Path) -> Extra:
     """Import ``extra.py`` or ``extra/``. Exceptions of the imported code become problems."""
     file, package = root / f"{MODULE}.py", root / MODULE / "__init__.py"
-    if problem := _unusable(file, root / MODULE, package):
-        return Extra(root, problems=(problem,))
-    if not file.is_file() and not package.is_file():
-        return Extra(root, problems=_without_package(root / MODULE))
-    if file.is_file() and package.is_file():
-        what, hint = (
-            "extra.py and extra/__init__.py both exist",
-            "remove extra.py or extra/__init__.py",
-        )
-        return Extra(root, problems=(Problem(what, "", hint, location=Location("extra.py")),))
+    problem = _problem_of_files(file, root / MODULE, package)
+    if problem or not (file.is_file() or package.is_file()):
+        return Extra(root, problems=(problem,) if problem else ())
     module_path = file if file.is_file() else package
     try:
         module = _import(module_path, root)
@@ -161,28 +140,27 @@ def load(root: Path) -> Extra:
     return Extra(root, getattr(module, FUNCTION))
 
 
-def _unusable(file: Path, folder: Path, package: Path) -> Problem | None:
+def _problem_of_files(file: Path, folder: Path, package: Path) -> Problem | None:
     """Return a problem if ``extra`` cannot be imported. Without it, ``up`` deletes resources."""
     for path in (file, folder, package):
         if path.is_symlink() and not path.exists():
             name = path.relative_to(folder.parent).as_posix()
             what = f"{name} is a symbolic link without a target"
-            return Problem(
-                what, "", "restore the target or remove the link", location=Location(name)
-            )
+            return _problem(name, what, "restore the target or remove the link")
     if file.is_dir():
         hint = f"rename the folder; a package is {MODULE}/__init__.py"
-        return Problem(f"{file.name} is a folder", "", hint, location=Location(file.name))
+        return _problem(file.name, f"{file.name} is a folder", hint)
+    if file.is_file() and package.is_file():
+        what = "extra.py and extra/__init__.py both exist"
+        return _problem(file.name, what, "remove extra.py or extra/__init__.py")
+    if not file.is_file() and not package.is_file() and any(folder.glob("*.py")):
+        hint = "add extra/__init__.py with `def declare(environment)`, or rename the folder"
+        return _problem(folder.name, "extra/ has modules, but no __init__.py", hint)
     return None
 
 
-def _without_package(folder: Path) -> tuple[Problem, ...]:
-    if not any(folder.glob("*.py")):
-        return ()
-    hint = "add extra/__init__.py with `def declare(environment)`, or rename the folder"
-    return (
-        Problem("extra/ has modules, but no __init__.py", "", hint, location=Location("extra")),
-    )
+def _problem(shown: str, what: str, hint: str, value: str = "", line: int = 0) -> Problem:
+    return Problem(what, value, hint, location=Location(shown, line))
 
 
 def _import(file: Path, root: Path) -> ModuleType:
@@ -204,22 +182,20 @@ def _import(file: Path, root: Path) -> ModuleType:
 def _problem_with(module: ModuleType, shown: str) -> Problem | None:
     declare = getattr(module, FUNCTION, None)
     if declare is None:
-        what = f"module {MODULE} has no function {FUNCTION}"
-        return Problem(what, "", _HINT, location=Location(shown))
+        return _problem(shown, f"module {MODULE} has no function {FUNCTION}", _HINT)
     if not callable(declare):
-        what = f"{FUNCTION} is not a function"
-        return Problem(what, type(declare).__name__, _HINT, location=Location(shown))
+        return _problem(shown, f"{FUNCTION} is not a function", _HINT, type(declare).__name__)
     code = getattr(declare, "__code__", None)
-    place = Location(shown, code.co_firstlineno if code else 0)
+    line = code.co_firstlineno if code else 0
     if inspect.iscoroutinefunction(declare) or inspect.isgeneratorfunction(declare):
-        return Problem(f"{FUNCTION} must not be async or a generator", "", _HINT, location=place)
+        return _problem(shown, f"{FUNCTION} must not be async or a generator", _HINT, line=line)
     with contextlib.suppress(ValueError):  # builtins have no signature: the call reports mistakes
         signature = inspect.signature(declare)
         try:
             signature.bind(None)
         except TypeError:
             what, got = f"{FUNCTION} must accept one argument", f"{FUNCTION}{signature}"
-            return Problem(what, got, _HINT, location=place)
+            return _problem(shown, what, _HINT, got, line)
     return None
 
 

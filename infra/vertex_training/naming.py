@@ -125,8 +125,14 @@ def is_local(project: str) -> bool:
 
 def local_project_number(project: str) -> str:
     """Return a 12-digit number for a local project, which is the same on every machine."""
-    digest = int(hashlib.sha256(project.encode()).hexdigest(), 16)
-    return str(10**11 + digest % (9 * 10**11))
+    return digits(12, project)
+
+
+def digits(count: int, *parts: str) -> str:
+    """Return a digest of texts as a number with ``count`` digits."""
+    digest = int(hashlib.sha256("\0".join(parts).encode()).hexdigest(), 16)
+    lowest = 10 ** (count - 1)
+    return str(lowest + digest % (9 * lowest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +226,7 @@ class Names:
     def endpoint_id(self, key: str) -> str:
         """Return the id of an endpoint: nine digits, as the API requires, known in a preview."""
         first = self._first("endpoints", key)
-        parts = "\0".join((self.project, self.region, self.stack, first))
-        digest = int(hashlib.sha256(parts.encode()).hexdigest(), 16)
-        return str(10**8 + digest % (9 * 10**8))
+        return digits(9, self.project, self.region, self.stack, first)
 
     def vertex_agent(self) -> str:
         """Return the address of the Vertex AI Service Agent, which pulls job images."""

@@ -214,8 +214,8 @@ class Stack:
     @property
     def pinned_digests(self) -> Sequence[str]:
         """Return all digests in the stack's repository that stack files of ``root`` pin."""
-        records = [r for r in pins.records(self.root) if r.stack != self.settings.stack]
-        others = pins.digests_in(self.settings.names.repository(), records)
+        foreign = [pin for pin in pins.pins_below(self.root) if pin.stack != self.settings.stack]
+        others = pins.digests_in(self.settings.names.repository(), foreign)
         return sorted({*others, *pins.digests_of(self.settings)})
 
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:

@@ -18,10 +18,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 SMALLEST = {
     "package": ("--rounds=1", "components minus pulumi_gcp alone"),
     "review": ("--rounds=1 --jobs=2 --buckets=2", "ratio of the medians"),
-    "submit": ("--rounds=1 --sizes=2 --calls=2", "minutes"),
+    "submit": ("--rounds=1 --sizes=2", "minutes"),
 }
-#: Modules of these scripts, one with tests of its own, and one that needs PyTorch and a GPU.
-NOT_MEASUREMENTS = {"arms", "chaos", "gpu"}
+#: A module of these scripts, and one with tests of its own.
+NOT_MEASUREMENTS = {"arms", "chaos"}
 
 
 def test_every_benchmark_has_a_smallest_size() -> None:

@@ -1,8 +1,8 @@
 """Write ``infra/vertex_training/components/sections.pyi``: sections of a stack file as typed dicts.
 
-``python -m tools.generate.component_args`` writes the file, ``--check`` compares the file.
-``components/sections.py`` creates the typed dicts from the models of ``vertex_training.settings``
-at run time; type checkers and editors read the stub.
+``python -m tools.generate.component_args`` writes the file. ``components/sections.py`` creates
+the typed dicts from the models of ``vertex_training.settings`` at run time; type checkers and
+editors read the stub.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import types
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-from tools.generate import generated
 from vertex_training.components import sections
 from vertex_training.components.sections import FLAT, MODELS, docs_of, flat_base
 from vertex_training.settings.section import Section
@@ -90,4 +89,4 @@ def type_of(annotation: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(generated.main(TARGET, generate, "tools.generate.component_args"))
+    TARGET.write_text(generate(), encoding="utf-8")

@@ -1,7 +1,7 @@
 """Write data of Google's discovery documents for the methods that the local cloud implements.
 
-``python -m tools.generate.discovery`` writes ``discovery.json`` beside ``localgcp.apis.discovery``,
-``--check`` compares the file. The package google-api-python-client contains the documents.
+``python -m tools.generate.discovery`` writes ``discovery.json`` beside ``localgcp.apis.discovery``.
+The package google-api-python-client contains the documents.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import functools
 import importlib.util
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -23,18 +22,10 @@ from localgcp.apis.server import schema_of
 from localgcp.gcp.services import MESSAGES
 from localgcp.reads import resources, serving
 from localgcp.services import SERVICES
-from tools.generate import generated
 from vertex_training import catalog
 from vertex_training.catalog import machines
 
 TARGET: Final = Path(discovery.__file__).with_name("discovery.json")
-#: Names of the documents of the local cloud's services.
-NAMES: Final = (
-    "artifactregistry.v1", "bigquery.v2", "billingbudgets.v1", "cloudbilling.v1", "cloudkms.v1",
-    "cloudresourcemanager.v1", "cloudresourcemanager.v3", "compute.v1", "dns.v1", "iam.v1",
-    "monitoring.v1", "monitoring.v3", "orgpolicy.v2", "secretmanager.v1",
-    "servicenetworking.v1", "serviceusage.v1", "serviceusage.v1beta1", "storage.v1",
-)  # fmt: skip
 #: Fields that the documents call required, although the service does not require them.
 NOT_ENFORCED: Final = (
     # An empty value is valid, and protobuf cannot distinguish empty values from missing values.
@@ -78,13 +69,18 @@ def described_methods(document: dict[str, Any], prefix: str = "") -> Iterator[tu
 def served_methods() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """Return the documents and methods that the local cloud implements, by method id."""
     served = resources.METHODS.keys() | serving.METHODS.keys()
+    documents = {name: read_document(name) for name in sorted({*map(version_of, served)})}
     return {
         f"{name}.{place}": (document, method)
-        for name in NAMES
-        for document in (read_document(name),)
+        for name, document in documents.items()
         for place, method in described_methods(document)
         if f"{name}.{place}" in served
     }
+
+
+def version_of(name: str) -> str:
+    """Return the document of a method or message: ``compute.v1`` of ``compute.v1.Firewall``."""
+    return ".".join(name.split(".")[:2])
 
 
 def path_of(document: dict[str, Any], method: dict[str, Any]) -> str:
@@ -133,7 +129,7 @@ def generate() -> str:
     schemas: dict[str, Any] = {}
     system: set[str] = set()
     for id_, (document, method) in sorted(served_methods().items()):
-        version = ".".join(id_.split(".")[:2])
+        version = version_of(id_)
         system |= {*document["parameters"]}
         row: dict[str, Any] = {
             "verb": method["httpMethod"],
@@ -204,17 +200,16 @@ def messages_of_methods() -> Iterator[str]:
             for body in {rule.body for rule in method.rules() if rule.body}:
                 field = request.fields_by_name.get(body)
                 name = schema_of(field.message_type if field is not None else request)
-                version = ".".join(name.split(".")[:2])
-                if name and name.split(".", 2)[2] in read_document(version)["schemas"]:
+                if name and name.split(".", 2)[2] in read_document(version_of(name))["schemas"]:
                     yield name
 
 
 def _collect(name: str, schemas: dict[str, Any]) -> None:
-    service, version, own = name.split(".", 2)
     if name in schemas:
         return
-    resolved = read_document(f"{service}.{version}")["schemas"][own]
-    schemas[name] = trimmed(resolved, f"{service}.{version}")
+    version = version_of(name)
+    resolved = read_document(version)["schemas"][name.removeprefix(f"{version}.")]
+    schemas[name] = trimmed(resolved, version)
     for reference in _references(schemas[name]):
         _collect(reference, schemas)
 
@@ -230,4 +225,4 @@ def _references(schema: dict[str, Any]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(generated.main(TARGET, generate, "tools.generate.discovery"))
+    TARGET.write_text(generate(), encoding="utf-8")

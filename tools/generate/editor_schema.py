@@ -1,28 +1,27 @@
 """Write ``jobs/job.schema.json``, with which editors complete and check job files.
 
-``python -m tools.generate.editor_schema`` writes the file, ``--check`` compares the file. Fields
-and values come from ``custom_job.json`` and ``tuning_job.json`` of
-``infra/vertex_training/catalog``, documentation from the docstrings of Google's client, and machine
-types from the catalogue. A job file names the schema in its first line: ``# yaml-language-server:
-$schema=job.schema.json``. VS Code shows ``errorMessage`` if a pattern does not match. The
-conditions use only rules with level error, because an editor must never be stricter than ``vt
-check``.
+``python -m tools.generate.editor_schema`` writes the file. Fields and values come from
+``custom_job.json`` and ``tuning_job.json`` of ``infra/vertex_training/catalog``, documentation from
+the docstrings of Google's client, and machine types from the catalogue. A job file names the schema
+in its first line: ``# yaml-language-server: $schema=job.schema.json``. VS Code shows
+``errorMessage`` if a pattern does not match. The conditions use only rules with level error,
+because an editor must never be stricter than ``vt check``.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import json
 import re
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from google.cloud.aiplatform_v1 import types
+from pydantic.alias_generators import to_snake
 
-from tools.generate import generated
 from vertex_training import naming
 from vertex_training.catalog import machines
 from vertex_training.customjob import kinds
@@ -38,10 +37,25 @@ FROM_STACK: Final = {
     "ReservationAffinity": "${reservations.NAME}",
     "PscInterfaceConfig": "${network.interface}",
 }
-DURATION: Final = {
-    "type": "string",
-    "pattern": "^" + job_message.DURATION.pattern.replace(r"\Z", "$"),
-    "errorMessage": 'write seconds as text with an s: "3600s"',
+#: Schemas of values by their type in the catalogue.
+SCALARS: Final = {
+    "bool": {"type": "boolean"},
+    "duration": {
+        "type": "string",
+        "pattern": "^" + job_message.DURATION.pattern.replace(r"\Z", "$"),
+        "errorMessage": 'write seconds as text with an s: "3600s"',
+        "examples": ["3600s"],
+    },
+    "timestamp": {
+        "type": "string",
+        "pattern": "^" + job_message.TIMESTAMP.pattern.replace(r"\Z", "$"),
+        "errorMessage": 'write a time as text: "2030-01-31T12:00:00Z"',
+    },
+    "double": {
+        "type": ["number", "string"],
+        "pattern": f"^{hints.NUMBER.pattern}$",
+        "errorMessage": "write a number, such as 0.1 or 1e-4",
+    },
 }
 ENTRY: Final = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
 
@@ -112,14 +126,15 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "StudySpec.MetricSpec": ("metricId", "goal"),
     "StudySpec.ParameterSpec": ("parameterId",),
 }  # fmt: skip
-#: Numbers that are at least 1.
-COUNTS: Final = frozenset(
-    {
-        ("WorkerPoolSpec", "replicaCount"),
-        ("HyperparameterTuningJob", "maxTrialCount"),
-        ("HyperparameterTuningJob", "parallelTrialCount"),
-    }
-)
+_SIZES: Final = machines.boot_disk_sizes()
+#: Limits of numbers.
+BOUNDS: Final = {
+    ("WorkerPoolSpec", "replicaCount"): {"minimum": 1},
+    ("HyperparameterTuningJob", "maxTrialCount"): {"minimum": 1},
+    ("HyperparameterTuningJob", "parallelTrialCount"): {"minimum": 1},
+    ("MachineSpec", "acceleratorCount"): {"minimum": 0},
+    ("DiskSpec", "bootDiskSizeGb"): {"minimum": _SIZES.start, "maximum": _SIZES.stop - 1},
+}
 LABELS: Final = {
     "type": "object",
     "propertyNames": {
@@ -135,7 +150,7 @@ def generate() -> str:
     """Return the text of the generated file."""
     messages = hints.messages()
     wrapper = sorted(set(messages["CustomJob"]) - set(messages["CustomJobSpec"]))
-    spelled = {name for key in wrapper for name in (key, snake(key))}
+    spelled = {name for key in wrapper for name in (key, to_snake(key))}
     document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Vertex AI training job or tuning job",
@@ -143,7 +158,7 @@ def generate() -> str:
         "only its jobSpec (the form of gcloud's --config), or a HyperparameterTuningJob "
         "(studySpec, trialJobSpec and trial counts).",
         "type": "object",
-        "if": _any_of(name for key in kinds.OF_TUNING for name in (key, snake(key))),
+        "if": _any_of(name for key in kinds.OF_TUNING for name in (key, to_snake(key))),
         "then": {"$ref": "#/definitions/HyperparameterTuningJob"},
         "else": {
             "if": _any_of(spelled),
@@ -171,9 +186,9 @@ def message(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     for key, row in fields.items():
         if row["type"] == "output":
             continue
-        properties[key] = {"description": texts.get(snake(key), key), **field(name, key, row)}
-        if snake(key) != key:  # the Python client's spelling is accepted, but not proposed
-            properties[snake(key)] = {"doNotSuggest": True, **field(name, key, row)}
+        properties[key] = {"description": texts.get(to_snake(key), key), **field(name, key, row)}
+        if to_snake(key) != key:  # the Python client's spelling is accepted, but not proposed
+            properties[to_snake(key)] = {"doNotSuggest": True, **field(name, key, row)}
     schema: dict[str, Any] = {
         "type": "object",
         "description": texts.get("") or name,
@@ -205,10 +220,9 @@ def exclusions(fields: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {"not": {"required": [one, other]}}
         for keys in groups.values()
-        for index, first in enumerate(keys)
-        for second in keys[index + 1 :]
-        for one in sorted({first, snake(first)})
-        for other in sorted({second, snake(second)})
+        for first, second in itertools.combinations(keys, 2)
+        for one in sorted({first, to_snake(first)})
+        for other in sorted({second, to_snake(second)})
     ]
 
 
@@ -235,33 +249,15 @@ def one_value(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any
         return {**LABELS, "additionalProperties": {"type": "string"}}
     if kind == "enum":
         values = [value for value in row["values"] if not value.endswith("_UNSPECIFIED")]
-        texts = documentation(enum_class(message_name, key))
-        unspecified = [value for value in row["values"] if value not in values]
+        texts = documentation(client_type(message_name).meta.fields[to_snake(key)].enum)
+        values += [value for value in row["values"] if value not in values]
         return {
-            "enum": [*values, *unspecified],
-            "markdownEnumDescriptions": [texts.get(v, "") for v in [*values, *unspecified]],
+            "enum": values,
+            "markdownEnumDescriptions": [texts.get(value, "") for value in values],
         }
     if kind in job_message.LIMITS:
         return number(message_name, key)
-    if kind == "bool":
-        return {"type": "boolean"}
-    if kind == "duration":
-        return {**DURATION, "examples": ["3600s"]}
-    if kind == "timestamp":
-        pattern = "^" + job_message.TIMESTAMP.pattern.replace(r"\Z", "$")
-        words = 'write a time as text: "2030-01-31T12:00:00Z"'
-        return {"type": "string", "pattern": pattern, "errorMessage": words}
-    if kind == "double":
-        words = "write a number, such as 0.1 or 1e-4"
-        pattern = f"^{hints.NUMBER.pattern}$"
-        return {"type": ["number", "string"], "pattern": pattern, "errorMessage": words}
-    return text(message_name, key)
-
-
-def enum_class(message_name: str, key: str) -> Any:
-    """Return the class in Google's client of an enum field."""
-    owner = client_type(message_name)
-    return owner.meta.fields[snake(key)].enum
+    return SCALARS.get(kind) or text(message_name, key)
 
 
 def documentation(owner: Any) -> dict[str, str]:
@@ -290,11 +286,6 @@ def tidy(lines: list[str]) -> str:
     return plain
 
 
-def snake(key: str) -> str:
-    """Convert ``bootDiskSizeGb`` to ``boot_disk_size_gb``."""
-    return re.sub(r"(?<!^)([A-Z])", lambda match: f"_{match[1].lower()}", key)
-
-
 def text(message: str, key: str) -> dict[str, Any]:
     """Return the schema of a text field."""
     if (message, key) == ("MachineSpec", "machineType"):
@@ -314,19 +305,12 @@ def text(message: str, key: str) -> dict[str, Any]:
 
 def number(message: str, key: str) -> dict[str, Any]:
     """Return the schema of a whole number. JSON writes int64 as text, so text is also valid."""
-    schema: dict[str, Any] = {
+    return {
         "type": ["integer", "string"],
         "pattern": "^-?[0-9]+$",
         "errorMessage": "write a whole number, such as 4",
+        **BOUNDS.get((message, key), {}),
     }
-    if (message, key) in COUNTS:
-        schema["minimum"] = 1
-    if (message, key) == ("MachineSpec", "acceleratorCount"):
-        schema["minimum"] = 0
-    if (message, key) == ("DiskSpec", "bootDiskSizeGb"):
-        sizes = machines.boot_disk_sizes()
-        schema |= {"minimum": sizes.start, "maximum": sizes.stop - 1}
-    return schema
 
 
 def required(message: str) -> list[dict[str, Any]]:
@@ -338,7 +322,7 @@ def required(message: str) -> list[dict[str, Any]]:
 
 
 def _present(*keys: str) -> list[dict[str, Any]]:
-    spelled = dict.fromkeys(name for key in keys for name in (key, snake(key)))
+    spelled = dict.fromkeys(name for key in keys for name in (key, to_snake(key)))
     options = [{"required": [name]} for name in spelled]
     return options if len(options) == 1 else [{"anyOf": options}]
 
@@ -387,4 +371,4 @@ def _given(**fields: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(generated.main(TARGET, generate, "tools.generate.editor_schema"))
+    TARGET.write_text(generate(), encoding="utf-8")

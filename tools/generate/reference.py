@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from tools.generate import stack_file
 from vertex_training.customjob import rules
@@ -38,10 +38,25 @@ POLICIES: Final = {
 
 def rule_tables() -> str:
     """Return a table of the rules for each subject."""
+    return _tables(rules.ALL, RULES, ("Rule", "Level", "Requirement", "Source"), _rule_row)
+
+
+def policy_tables() -> str:
+    """Return a table of the policies for each subject."""
+    columns = ("Policy", "Severity", "Requirement and reason", "Settings", "Other checks")
+    return _tables(load(), POLICIES, columns, _policy_row)
+
+
+def _tables(
+    rows: Iterable[Any],
+    titles: Mapping[str, str],
+    columns: Sequence[str],
+    format_row: Callable[[Any], str],
+) -> str:
     parts: list[str] = []
-    for subject, group in itertools.groupby(rules.ALL, key=lambda rule: rule.subject):
-        parts += [f"## {RULES[subject]}\n", "| Rule | Level | Requirement | Source |"]
-        parts += ["|---|---|---|---|", *(_rule_row(rule) for rule in group), ""]
+    for subject, group in itertools.groupby(rows, key=lambda row: row.subject):
+        parts += [f"## {titles[subject]}\n", f"| {' | '.join(columns)} |"]
+        parts += [f"|{'---|' * len(columns)}", *map(format_row, group), ""]
     return "\n".join(parts)
 
 
@@ -55,16 +70,6 @@ def _rule_row(rule: Rule) -> str:
     elif source.startswith("https://") and " " not in source:
         source = f"[{source.removeprefix('https://').rsplit('/', 1)[-1]}]({source})"
     return f"| `{rule.id}` | {rule.level} | {summary} | {source} |"
-
-
-def policy_tables() -> str:
-    """Return a table of the policies for each subject."""
-    parts: list[str] = []
-    for subject, group in itertools.groupby(load(), key=lambda policy: policy.subject):
-        parts += [f"## {POLICIES[subject]}\n"]
-        parts += ["| Policy | Severity | Requirement and reason | Settings | Other checks |"]
-        parts += ["|---|---|---|---|---|", *(_policy_row(policy) for policy in group), ""]
-    return "\n".join(parts)
 
 
 def _policy_row(policy: Policy) -> str:

@@ -1,8 +1,8 @@
 """Write the JSON schema and the pages of stack files from the models of the settings.
 
 ``python -m tools.generate.stack_file`` writes ``stack.schema.json`` and section ``config`` of
-``Pulumi.yaml``, here and in ``bootstrap``; ``--check`` compares the files. A stack file names its
-schema in its first line: ``# yaml-language-server: $schema=stack.schema.json``.
+``Pulumi.yaml``, here and in ``bootstrap``. A stack file names its schema in its first line:
+``# yaml-language-server: $schema=stack.schema.json``.
 
 ``vt check`` also finds mistakes that a schema cannot express. Only the schema rejects a number in
 quotes, and ``yes`` for ``true``.
@@ -14,7 +14,6 @@ import functools
 import inspect
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,6 @@ from typing import Any, Final
 
 from pydantic.alias_generators import to_camel
 
-from tools.generate import generated
 from vertex_training.components.sections import docs_of
 from vertex_training.foundation.settings import SCHEMA as BOOTSTRAP
 from vertex_training.settings.reader import PROVIDER, PROVIDER_KEYS, Schema, section_in
@@ -272,5 +270,5 @@ TARGETS: Final[Mapping[Path, Callable[[], str]]] = {
 }
 
 if __name__ == "__main__":
-    module = "tools.generate.stack_file"
-    sys.exit(max(generated.main(path, text, module) for path, text in TARGETS.items()))
+    for path, text in TARGETS.items():
+        path.write_text(text(), encoding="utf-8")

@@ -9,8 +9,8 @@ toolchains ``uv`` and ``poetry``, the option ``typechecker``, debugging and code
 supported: such a request fails with an error that names the option.
 
 When every machine can download the official release, delete this folder, ``install_build`` of
-``cli/vertex_training_cli/toolchain/pulumi_cli.py``, and all other uses of ``offline_engine``,
-``language_host`` and ``language_environment``.
+``cli/vertex_training_cli/toolchain/pulumi_cli.py``, and all other uses of ``offline_engine`` and
+``language_host``.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
+import selectors
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent import futures
+from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
-from queue import SimpleQueue
 from types import FrameType
-from typing import IO, Final
+from typing import Any, Final
 
 if __name__ == "__main__":
     # Import only the stubs of the SDK. The rest of the SDK would double the time of each start.
@@ -44,7 +46,6 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
-from language_environment import Environment, OptionError, plugins_of
 from vertex_training.plugin_callers import guard_servers
 
 #: Version in the output of ``pulumi about``. The official host has other versions.
@@ -61,6 +62,132 @@ MESSAGE_LIMIT: Final = 400 * 1024 * 1024
 GRACE_SECONDS: Final = 2.0
 #: Number of bytes of each read call.
 CHUNK: Final = 65536
+
+
+#: Supported keys of ``runtime.options``.
+SERVED_OPTIONS: Final = {"virtualenv", "toolchain"}
+#: Packages whose names begin with pulumi- but that have no plugin. The official host has this list.
+WITHOUT_PLUGIN: Final = {"pulumi-policy", "pulumi-esc-sdk"}
+
+
+class OptionError(Exception):
+    """Error about a missing or unsupported value in ``runtime.options``."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The Python interpreter of a project. ``root`` is None without a ``virtualenv`` option."""
+
+    python: str
+    root: Path | None
+
+    @classmethod
+    def of(cls, project: Path, options: Mapping[str, Any], *, must_exist: bool) -> Environment:
+        """Resolve ``runtime.options``, relative to the project. Raises OptionError."""
+        toolchain = str(options.get("toolchain", "pip")).lower()
+        if toolchain not in ("pip", "auto"):
+            raise OptionError(
+                "the stand-in language host does not support the runtime option toolchain: "
+                f"{toolchain}. Hint: use pip, or install the official Pulumi release."
+            )
+        unknown = sorted(set(options) - SERVED_OPTIONS)
+        if unknown:
+            raise OptionError(
+                "the stand-in language host does not support the runtime option "
+                f"{unknown[0]}. Hint: remove the option, or install the official Pulumi release."
+            )
+        virtualenv = str(options.get("virtualenv", ""))
+        if not virtualenv:
+            ambient = os.environ.get("PULUMI_PYTHON_CMD") or "python3"
+            return cls(shutil.which(ambient) or ambient, None)
+        root = project / virtualenv
+        if must_exist and not (root / "bin" / "python").is_file():
+            raise OptionError(
+                f"The 'virtualenv' option is set to {virtualenv!r}, but {str(root)!r} is not a "
+                "virtual environment. Hint: create the environment (here: `make setup`)."
+            )
+        return cls(str(root / "bin" / "python"), root)
+
+    def activate(self, variables: dict[str, str]) -> dict[str, str]:
+        """Return ``variables`` with the changes that ``source bin/activate`` makes."""
+        if self.root is None:
+            return variables
+        activated = {k: v for k, v in variables.items() if k != "PYTHONHOME"}
+        bin_folder = str(self.root / "bin")
+        path = variables.get("PATH", os.defpath)
+        if path.split(os.pathsep)[0] != bin_folder:
+            path = bin_folder + os.pathsep + path
+        return activated | {"PATH": path, "VIRTUAL_ENV": str(self.root)}
+
+    def site_packages(self) -> list[Path]:
+        """Return the folders that contain this interpreter's packages."""
+        if self.root is not None:
+            return sorted(self.root.glob("lib/python*/site-packages"))
+        script = "import json, sys; print(json.dumps([p for p in sys.path if p]))"
+        answer = subprocess.run(
+            [self.python, "-c", script], capture_output=True, text=True, check=True
+        )
+        return [Path(folder) for folder in json.loads(answer.stdout)]
+
+    def install_commands(self, program: Path) -> list[list[str]]:
+        """Return the commands of ``pulumi install``, in order."""
+        commands: list[list[str]] = []
+        if self.root is not None and not Path(self.python).is_file():
+            commands.append(["python3", "-m", "venv", str(self.root)])
+        requirements = program / "requirements.txt"
+        if requirements.is_file():
+            commands.append([self.python, "-m", "pip", "install", "-r", str(requirements)])
+        return commands
+
+
+PRE_RELEASE: Final = {"a": "alpha", "b": "beta", "rc": "rc"}
+
+
+def plugin_version(package_version: str) -> str | None:
+    """Return the plugin's semantic version for a package's PEP 440 version, or None.
+
+    The conversion is that of the official host: 1.0 becomes 1.0.0, 1.2.3a4 becomes 1.2.3-alpha.4,
+    and 1.2.3.post4.dev5 becomes 1.2.3+post4dev5.
+    """
+    match = re.fullmatch(
+        r"(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?(?:\.(post\d+))?(?:\.(dev\d+))?", package_version
+    )
+    if not match:
+        return None
+    release, stage, number, post, dev = match.groups()
+    parts = release.split(".")
+    version = ".".join(parts + ["0"] * (3 - len(parts)))
+    if stage:
+        version += f"-{PRE_RELEASE[stage]}.{number}"
+    return version + (f"+{post or ''}{dev or ''}" if post or dev else "")
+
+
+def plugins_of(site_packages: Iterable[Path]) -> list[plugin_pb2.PackageDependency]:
+    """Return the plugins of the installed Pulumi packages, by the official host's rules.
+
+    A Pulumi package contains a pulumi-plugin.json, or its name begins with pulumi-. The file takes
+    precedence.
+    """
+    plugins: dict[str, plugin_pb2.PackageDependency] = {}
+    for folder in site_packages:
+        for package in distributions(path=[str(folder)]):
+            name = re.sub(r"[-_.]+", "-", package.metadata["Name"]).lower()
+            described = folder / name.replace("-", "_") / "pulumi-plugin.json"
+            if name in WITHOUT_PLUGIN or not (described.is_file() or name.startswith("pulumi-")):
+                continue
+            data: dict[str, Any] = {"resource": True}
+            if described.is_file():
+                data = json.loads(described.read_text())
+            version = data.get("version") or plugin_version(package.version)
+            if data.get("resource") and version:
+                plugin = data.get("name") or name.removeprefix("pulumi-")
+                plugins[plugin] = plugin_pb2.PackageDependency(
+                    name=plugin,
+                    version="v" + version.removeprefix("v"),
+                    kind="resource",
+                    server=data.get("server") or "",
+                )
+    return [plugins[name] for name in sorted(plugins)]
 
 
 class Children:
@@ -127,25 +254,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def output(process: subprocess.Popen[bytes]) -> Iterator[tuple[str, bytes]]:
     """Yield pairs of ("stdout" | "stderr", bytes) in order of arrival, until both are closed."""
-    arrived: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
-
-    def pump(name: str, stream: IO[bytes]) -> None:
-        while data := os.read(stream.fileno(), CHUNK):
-            arrived.put((name, data))
-        arrived.put((name, b""))
-
-    streams = {"stdout": process.stdout, "stderr": process.stderr}
-    for name, stream in streams.items():
-        if stream is None:
-            raise ValueError(f"{name} of the process is not a pipe")
-        threading.Thread(target=pump, args=(name, stream), daemon=True).start()
-    open_streams = set(streams)
-    while open_streams:
-        name, data = arrived.get()
-        if data:
-            yield name, data
-        else:
-            open_streams.discard(name)
+    with selectors.DefaultSelector() as selector:
+        for name in ("stdout", "stderr"):
+            selector.register(getattr(process, name), selectors.EVENT_READ, name)
+        while selector.get_map():
+            for key, _ in selector.select():
+                if data := os.read(key.fd, CHUNK):
+                    yield key.data, data
+                else:
+                    selector.unregister(key.fileobj)
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
@@ -185,12 +302,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def GetRequiredPackages(
         self, request: language_pb2.GetRequiredPackagesRequest, context: grpc.ServicerContext
     ) -> language_pb2.GetRequiredPackagesResponse:
-        packages = [
-            plugin_pb2.PackageDependency(
-                name=plugin.name, version=plugin.version, kind="resource", server=plugin.server
-            )
-            for plugin in plugins_of(_environment(request.info, context).site_packages())
-        ]
+        packages = plugins_of(_environment(request.info, context).site_packages())
         return language_pb2.GetRequiredPackagesResponse(packages=packages)
 
     def GetProgramDependencies(
@@ -214,10 +326,11 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         environment = _environment(request.info, context)
         if request.attach_debugger:
             return language_pb2.RunResponse(error="the stand-in language host has no debugger")
-        variables = environment.variables() | {
+        config = {
             "PULUMI_CONFIG": json.dumps(dict(request.config)),
             "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(request.configSecretKeys)),
         }
+        variables = environment.activate({**os.environ, **config})
         command = [environment.python, "-u", self._executor, *self._program_arguments(request)]
         with self.children.start(command, context, env=variables) as program:
             code = program.wait()
@@ -251,14 +364,12 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             arguments, folder = ["-m", "pulumi.policy", *request.args, program], program
         else:
             arguments, folder = [program, *request.args], request.pwd
-        variables = environment.variables() | dict(
-            item.split("=", 1) for item in request.env if "=" in item
-        )
+        variables = dict(item.split("=", 1) for item in request.env if "=" in item)
         with self.children.start(
             [environment.python, "-u", *arguments],
             context,
             cwd=folder or None,
-            env=environment.activate(variables),
+            env=environment.activate({**os.environ, **variables}),
             piped=True,
         ) as plugin:
             for stream, data in output(plugin):
@@ -276,9 +387,10 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         environment = _environment(
             request.info, context, must_exist=False, plugin=request.is_plugin
         )
+        variables = environment.activate(dict(os.environ))
         for command in environment.install_commands(Path(folder)):
             with self.children.start(
-                command, context, env=environment.variables(), cwd=folder, piped=True
+                command, context, env=variables, cwd=folder, piped=True
             ) as step:
                 for stream, data in output(step):
                     yield language_pb2.InstallDependenciesResponse(**{stream: data})

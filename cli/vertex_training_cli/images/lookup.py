@@ -213,10 +213,11 @@ def is_digest(uri: str) -> bool:
 def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> dict[str, str]:
     """Return the origin of each image as text, from its labels or from a stack file."""
     unique, recorded = list(dict.fromkeys(uris)), dict[str, str]()
-    for record in pins.records(root) if unique else ():
-        if record.context:
-            what = " ".join(filter(None, (record.context, record.built_from[:_TAG_SHOWN])))
-            recorded.setdefault(record.digest, f"{what}, recorded in Pulumi.{record.stack}.yaml")
+    for pin in pins.pins_below(root) if unique else ():
+        if pin.image.context:
+            built_from = (pin.image.built_from or "")[:_TAG_SHOWN]
+            what = " ".join(filter(None, (pin.image.context, built_from)))
+            recorded.setdefault(pin.digest, f"{what}, recorded in Pulumi.{pin.stack}.yaml")
     origins = dict[str, str]()
     for uri in unique:
         look_ = looks.get(uri)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, TypeVar
 
 from vertex_training import catalog
 
@@ -32,8 +32,6 @@ class MachineType:
 
     name: str
     family: str
-    vcpus: int | None
-    memory_gb: float | None
     accelerators: Mapping[str, tuple[int, ...]]
     """Supported accelerators: type -> allowed counts."""
     accelerator_required: bool
@@ -41,19 +39,21 @@ class MachineType:
     regions: frozenset[str]
     regions_without_shape: frozenset[str]
     """Regions that offer the accelerator but do not list this machine type."""
-    flex_start: bool
-    reservation_required: bool
-    single_replica: bool
-    """True if a job must have a single pool with one replica (TPUs)."""
     topologies: tuple[str, ...]
     """Allowed values of ``tpuTopology``, which is required."""
-    chips: int | None
-    """TPU chips of one machine."""
     pod_regions: Mapping[str, frozenset[str]]
     """TPU type -> regions with pods of this type."""
     price: Price | None
     source: str
     date: str
+    vcpus: int | None = None
+    memory_gb: float | None = None
+    flex_start: bool = False
+    reservation_required: bool = False
+    single_replica: bool = False
+    """True if a job must have a single pool with one replica (TPUs)."""
+    chips: int | None = None
+    """TPU chips of one machine."""
 
     @property
     def tpu(self) -> bool:
@@ -73,16 +73,18 @@ class Accelerator:
     """A type of GPU or TPU. ``regions`` is empty if the type is unavailable for training."""
 
     name: str
-    memory_gb: int | None
     regions: frozenset[str]
-    flex_start: bool
-    vpc_peering: bool
-    status: str
-    default_quota: str
     price: Price | None
     """Price of one GPU in addition to the machine; None if the machine's price includes GPUs."""
     source: str
     date: str
+    memory_gb: int | None = None
+    flex_start: bool = False
+    vpc_peering: bool = True
+    status: str = ""
+
+
+_Row = TypeVar("_Row", MachineType, Accelerator)
 
 
 @functools.cache
@@ -129,7 +131,7 @@ def serving_machine_type(name: str) -> MachineType | None:
 @functools.cache
 def accelerators() -> Mapping[str, Accelerator]:
     rows = catalog.load("accelerators.yaml")
-    return {name: _accelerator(name, row) for name, row in rows.items()}
+    return {name: _of_row(Accelerator, name, row) for name, row in rows.items()}
 
 
 @functools.cache
@@ -218,40 +220,23 @@ def fee_share() -> float:
 
 
 def _machine(name: str, row: Mapping[str, Any]) -> MachineType:
-    return MachineType(
-        name=name,
-        family=row["family"],
-        vcpus=row.get("vcpus"),
-        memory_gb=row.get("memory_gb"),
+    return _of_row(
+        MachineType,
+        name,
+        row,
         accelerators={kind: tuple(counts) for kind, counts in row.get("accelerators", {}).items()},
-        accelerator_required=row["accelerator_required"],
-        regions=frozenset(row.get("regions", ())),
         regions_without_shape=frozenset(row.get("regions_without_shape", ())),
-        flex_start=row.get("flex_start", False),
-        reservation_required=row.get("reservation_required", False),
-        single_replica=row.get("single_replica", False),
         topologies=tuple(row.get("topologies", ())),
-        chips=row.get("chips"),
         pod_regions={kind: frozenset(where) for kind, where in row.get("pod_regions", {}).items()},
-        price=_price(row.get("price")),
-        source="+".join(row["source"]),
-        date=row["date"],
     )
 
 
-def _accelerator(name: str, row: Mapping[str, Any]) -> Accelerator:
-    return Accelerator(
-        name=name,
-        memory_gb=row.get("memory_gb"),
-        regions=frozenset(row.get("regions", ())),
-        flex_start=row.get("flex_start", False),
-        vpc_peering=row.get("vpc_peering", True),
-        status=row.get("status", ""),
-        default_quota=row.get("default_quota", ""),
-        price=_price(row.get("price")),
-        source="+".join(row["source"]),
-        date=row["date"],
-    )
+def _of_row(kind: type[_Row], name: str, row: Mapping[str, Any], **converted: Any) -> _Row:
+    """Build a machine type or an accelerator. Columns without a field are notes for readers."""
+    columns = {field.name: row[field.name] for field in fields(kind) if field.name in row}
+    own = {"name": name, "regions": frozenset(row.get("regions", ()))}
+    source = {"price": _price(row.get("price")), "source": "+".join(row["source"])}
+    return kind(**columns | own | source | converted)
 
 
 def _price(row: Any) -> Price | None:

@@ -144,9 +144,7 @@ class ResourceType:
 
     def permissions(self, *kinds: Permissions) -> set[str]:
         """Return the permissions for operations of these kinds."""
-        calls = {"read": self.read, "content": self.content}
-        calls |= {"write": self.write, "grant": self.grant}
-        lists = (required for kind in kinds for required in calls[kind].values())
+        lists = (required for kind in kinds for required in getattr(self, kind).values())
         return set(itertools.chain.from_iterable(lists))
 
     def needed_permissions(self, inputs: Mapping[str, Any]) -> set[str]:

@@ -11,7 +11,7 @@ import pulumi_gcp as gcp
 from vertex_training.components import ordering
 from vertex_training.components.ordering import Scope, component_dependencies, program_labels
 from vertex_training.serving.declared import DeclaredEndpoint
-from vertex_training.serving.resource import EndpointCleanup, EndpointTraffic, ModelVersion
+from vertex_training.serving.provider import EndpointCleanup, EndpointTraffic, ModelVersion
 from vertex_training.stack import Stack
 
 

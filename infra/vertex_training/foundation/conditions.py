@@ -59,7 +59,7 @@ class RolePart:
 def deploy_roles(settings: Settings, types: Iterable[str]) -> list[RolePart]:
     """Return the custom roles of account ``deploy``. Each permission is in exactly one role."""
     needed = [needs()[type_] for type_ in types]
-    permissions = of_deploy(need.type for need in needed)
+    permissions = permissions_of([need.type for need in needed], "read", "content", "write")
     parts: list[RolePart] = []
     for service in ("", "storage", "secretmanager"):
         if own := tuple(name for name in permissions if _service(name) == service):
@@ -159,31 +159,17 @@ def needs() -> dict[str, ResourceType]:
     return {token: row for token, row in resource_types.by_token().items() if row.plugin}
 
 
-def of_plan(types: Iterable[str]) -> list[str]:
-    """Return the permissions to refresh resources of these types, without reading objects."""
-    return _permissions(types, "read")
-
-
-def of_deploy(types: Iterable[str]) -> list[str]:
-    """Return the permissions to create, change and delete resources, without IAM policies."""
-    return _permissions(types, "read", "content", "write")
-
-
 def of_submitters() -> list[str]:
     """Return the permissions to submit and monitor jobs, and to use TensorBoard."""
-    of_jobs = _permissions((JOB, TUNING_JOB), "read", "write")
-    permissions = {*of_jobs, *_permissions((TENSORBOARD,), "read")}
+    of_jobs = permissions_of((JOB, TUNING_JOB), "read", "write")
+    permissions = {*of_jobs, *permissions_of((TENSORBOARD,), "read")}
     of_vertex = (
         p for p in permissions if p.startswith("aiplatform.") and not p.endswith(".delete")
     )
     return sorted([*of_vertex, READ_PERMISSION])
 
 
-def of_grant(types: Iterable[str]) -> list[str]:
-    """Return the permissions to set the IAM policies of resources of these types."""
-    return _permissions(types, "grant")
-
-
-def _permissions(types: Iterable[str], *kinds: Permissions) -> list[str]:
+def permissions_of(types: Iterable[str], *kinds: Permissions) -> list[str]:
+    """Return the permissions for operations of these kinds on the project's resources."""
     needed = (needs()[type_] for type_ in types)
     return sorted({p for n in needed if n.where == "project" for p in n.permissions(*kinds)})

@@ -99,12 +99,10 @@ class Denial(pulumi.ComponentResource):
         self._name, self._settings = name, settings
         child = pulumi.ResourceOptions(parent=self, depends_on=after)
         value = self._create_tag(child)
-        own = {key: account.unique_id for key, account in accounts.items()}
-        others = _by_name(settings.protected_accounts)
-        bindings = [self._bind_tag(key, account, value) for key, account in own.items()]
-        bindings += [
-            self._bind_tag(f"account-{n}", email, value) for n, email in sorted(others.items())
-        ]
+        tagged = {key: account.unique_id for key, account in accounts.items()}
+        others = sorted(_by_name(settings.protected_accounts).items())
+        tagged |= {f"account-{name}": email for name, email in others}
+        bindings = [self._bind_tag(key, account, value) for key, account in tagged.items()]
         principals = [principal(account.email) for account in accounts.values()]
         gcp.iam.DenyPolicy(
             f"{name}-policy",

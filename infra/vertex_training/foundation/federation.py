@@ -43,53 +43,42 @@ class Role(enum.StrEnum):
 
 def role_conditions(settings: Settings) -> dict[Role, str]:
     """Return the CEL condition of each role. A token fulfills at most one condition."""
-    on_branch = f"assertion.ref == 'refs/heads/{settings.github.branch}'"
-    after_merge = f"{_event('push', 'workflow_dispatch')} && {_workflow('deploy')}"
-    at_night = f"{_event('schedule', 'workflow_dispatch')} && {_workflow('drift')}"
+
+    def on_branch(suffix: str, runs: str) -> str:
+        return (
+            f"has(assertion.environment) && "
+            f"assertion.environment == '{settings.environment}{suffix}' && "
+            f"assertion.ref == 'refs/heads/{settings.github.branch}' && {runs}"
+        )
+
+    after_merge = _run("deploy", "push", "workflow_dispatch")
+    at_night = _run("drift", "schedule", "workflow_dispatch")
     conditions = {
-        Role.DEPLOY: (
-            f"has(assertion.environment) && assertion.environment == '{settings.environment}' && "
-            f"{on_branch} && {after_merge}"
-        ),
-        Role.PLAN: (
-            f"has(assertion.environment) && assertion.environment == '{settings.environment}-plan'"
-            f" && {on_branch} && ({after_merge} || {at_night})"
-        ),
+        Role.DEPLOY: on_branch("", after_merge),
+        Role.PLAN: on_branch("-plan", f"({after_merge} || {at_night})"),
     }
     if settings.schedules:
-        by_timer = f"{_event('schedule', 'workflow_dispatch')} && {_workflow('advance')}"
-        conditions[Role.ADVANCE] = (
-            f"has(assertion.environment) && "
-            f"assertion.environment == '{settings.environment}-advance' && "
-            f"{on_branch} && {by_timer}"
-        )
+        by_timer = _run("advance", "schedule", "workflow_dispatch")
+        conditions[Role.ADVANCE] = on_branch("-advance", by_timer)
     if settings.pull_requests:
         conditions[Role.PREVIEW] = (
-            f"!has(assertion.environment) && {_event('pull_request')} && {_workflow('preview')} && "
+            f"!has(assertion.environment) && {_run('preview', 'pull_request')} && "
             "!assertion.head_ref.startsWith('dependabot/')"
         )
         # Images of a branch are built before the review, so builds require `pullRequests`.
-        conditions[Role.BUILD] = (
-            f"has(assertion.environment) && "
-            f"assertion.environment == '{settings.environment}-images' && "
-            f"{on_branch} && {_event('workflow_dispatch')} && {_workflow('images')}"
-        )
+        conditions[Role.BUILD] = on_branch("-images", _run("images", "workflow_dispatch"))
     return conditions
 
 
-def _event(*names: str) -> str:
-    listed = ", ".join(f"'{name}'" for name in names)
-    return f"assertion.event_name in [{listed}]"
-
-
-def _workflow(name: str) -> str:
-    """Return the CEL condition that the job is in this workflow, at the ref of the run.
+def _run(workflow: str, *events: str) -> str:
+    """Return the CEL condition that one of these events started a workflow, at the run's ref.
 
     ``job_workflow_ref`` is the file with the job's steps. Both sides of the comparison contain the
     repository's name, so a new name does not change the result.
     """
-    file = f"assertion.repository + '/.github/workflows/{name}.yml@' + assertion.ref"
-    return f"assertion.job_workflow_ref == {file}"
+    listed = ", ".join(f"'{event}'" for event in events)
+    file = f"assertion.repository + '/.github/workflows/{workflow}.yml@' + assertion.ref"
+    return f"assertion.event_name in [{listed}] && assertion.job_workflow_ref == {file}"
 
 
 def attribute_mapping(settings: Settings) -> dict[str, str]:

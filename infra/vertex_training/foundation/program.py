@@ -72,11 +72,12 @@ def deploy(settings: Settings) -> None:
     state = State("state", settings=settings, after=apis)
     github = Federation("github", settings=settings, after=apis)
     create = functools.partial(Identity, settings=settings, state=state, github=github, after=apis)
-    permissions = conditions.of_plan(conditions.needs())
+    permissions = conditions.permissions_of(conditions.needs(), "read")
     plan = create(Role.PLAN, "Plans and drift checks of the deployed branch; reads only")
     plan.grant_custom_role("plan", permissions)
     plan.grant_role("policies", READ_ORG_POLICIES)
-    plan.grant_role("objects", READ_OBJECTS, condition=_in_readable_buckets(settings))
+    readable = _in_buckets(settings, STAGING, *settings.plan_reads)
+    plan.grant_role("objects", READ_OBJECTS, condition=readable)
     changes = create(Role.DEPLOY, "Deploys the training stack", can_write=True)
     changes.grant_role("policies", READ_ORG_POLICIES)
     for part in conditions.deploy_roles(settings, conditions.needs()):
@@ -103,11 +104,32 @@ def deploy(settings: Settings) -> None:
     pulumi.export("deployer", pulumi.Output.concat("serviceAccount:", changes.email))
 
 
-def _in_readable_buckets(settings: Settings) -> str:
-    """Return the CEL condition that an object is in the staging or a ``planReads`` bucket."""
-    buckets = [settings.names.bucket(key) for key in (STAGING, *dict.fromkeys(settings.plan_reads))]
+def _in_buckets(settings: Settings, *keys: str) -> str:
+    """Return the CEL condition that an object is in one of the stack's buckets."""
+    buckets = map(settings.names.bucket, dict.fromkeys(keys))
     return " || ".join(
         f"resource.name.startsWith('projects/_/buckets/{bucket}/objects/')" for bucket in buckets
+    )
+
+
+def _grant(
+    name: str,
+    settings: Settings,
+    role: pulumi.Input[str],
+    member: pulumi.Input[str],
+    opts: pulumi.ResourceOptions,
+    title: str = "",
+    condition: str = "",
+) -> None:
+    """Grant a role on the project, under ``condition`` (CEL) unless it is empty."""
+    when = gcp.projects.IAMMemberConditionArgs(title=title, expression=condition)
+    gcp.projects.IAMMember(
+        name,
+        project=settings.project,
+        role=role,
+        member=member,
+        condition=when if condition else None,
+        opts=opts,
     )
 
 
@@ -227,21 +249,9 @@ class Advance(pulumi.ComponentResource):
         description = "What submitting a slot of a schedule needs; bootstrap/README.md"
         permissions = conditions.of_submitters()
         role = _create_role(f"{name}-role", name, settings, description, permissions, opts)
-        control = settings.names.bucket(CONTROL)
-        records = f"resource.name.startsWith('projects/_/buckets/{control}/objects/')"
-        when = gcp.projects.IAMMemberConditionArgs(title="records of jobs", expression=records)
-        for key, granted, condition in (
-            ("jobs", role.name, None),
-            ("records", pulumi.Output.from_input(WRITE_OBJECTS), when),
-        ):
-            gcp.projects.IAMMember(
-                f"{name}-{key}",
-                project=settings.project,
-                role=granted,
-                member=member,
-                condition=condition,
-                opts=opts,
-            )
+        _grant(f"{name}-jobs", settings, role.name, member, opts)
+        records, title = _in_buckets(settings, CONTROL), "records of jobs"
+        _grant(f"{name}-records", settings, WRITE_OBJECTS, member, opts, title, records)
         self.register_outputs({})
 
 
@@ -318,12 +328,5 @@ class Identity(pulumi.ComponentResource):
 
     def grant_role(self, name: str, role: pulumi.Input[str], *, condition: str = "") -> None:
         """Grant a role on the project, under ``condition`` (CEL) unless it is empty."""
-        when = gcp.projects.IAMMemberConditionArgs(title=name, expression=condition)
-        gcp.projects.IAMMember(
-            f"{self._name}-{name}",
-            project=self._settings.project,
-            role=role,
-            member=self.account.member,
-            condition=when if condition else None,
-            opts=self._child,
-        )
+        member, resource = self.account.member, f"{self._name}-{name}"
+        _grant(resource, self._settings, role, member, self._child, name, condition)

@@ -16,7 +16,7 @@ import os
 import re
 import stat
 import tarfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
@@ -67,15 +67,19 @@ class ContextEntry:
         return self.kind == tarfile.REGTYPE
 
 
-class _Counted:
-    """A write-only stream that counts the written bytes."""
+class _Digest:
+    """A write-only stream that counts and digests the written bytes, and can copy them."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self._size = stream, 0
+    def __init__(self, head: bytes, copy: IO[bytes] | None = None) -> None:
+        self.sha256 = hashlib.sha256(head)
+        self._copy, self._size = copy, 0
 
     def write(self, data: bytes) -> int:
+        self.sha256.update(data)
         self._size += len(data)
-        return self._stream.write(data)
+        if self._copy:
+            self._copy.write(data)
+        return len(data)
 
     def tell(self) -> int:
         return self._size
@@ -87,18 +91,18 @@ class BuildContext:
 
     entries: tuple[ContextEntry, ...]
 
-    def write(self, stream: IO[bytes]) -> None:
+    def write(self, stream: _Digest) -> None:
         """Write a tar archive with one time and owner, and one of two modes. Raises OSError."""
         # The mode "w|" for streams would double the time, because it joins pieces to blocks.
         with tarfile.TarFile(
-            fileobj=_Counted(stream),  # pyright: ignore[reportArgumentType] enough for tarfile
+            fileobj=stream,  # pyright: ignore[reportArgumentType] enough for tarfile
             mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8",
         ) as tar:  # fmt: skip
             for entry in self.entries:
                 info = tarfile.TarInfo(entry.name)
                 info.type, info.mode, info.mtime = entry.kind, entry.mode, TIME
                 info.size, info.linkname = entry.size, entry.target
-                if entry.kind != tarfile.REGTYPE:
+                if not entry.is_file:
                     tar.addfile(info)
                     continue
                 with open(entry.path, "rb") as file:
@@ -287,44 +291,17 @@ class Source:
     include: tuple[str, ...] = ()
     """Further folders of the checkout, which the context contains under their last names."""
 
-    @classmethod
-    def of(
-        cls,
-        context: str,
-        dockerfile: str,
-        build_args: Mapping[str, str],
-        target: str | None,
-        include: Sequence[str] = (),
-    ) -> Source:
-        """Return the source with sorted build arguments."""
-        args = tuple(sorted(build_args.items()))
-        return cls(context, dockerfile, args, target or "", tuple(include))
-
     def read(self, root: Path) -> BuildContext:
         """Read the context of the source in the checkout ``root``; see ``read_context``."""
         folders = {name: root / name for name in self.include}
         return read_context(root / self.context, self.dockerfile, self.context, folders)
 
 
-class _Digest:
-    """A stream that computes a digest of the written bytes, and can copy the bytes to ``copy``."""
-
-    def __init__(self, head: bytes, copy: IO[bytes] | None = None) -> None:
-        self.sha256 = hashlib.sha256(head)
-        self._copy = copy
-
-    def write(self, data: bytes) -> int:
-        self.sha256.update(data)
-        if self._copy:
-            self._copy.write(data)
-        return len(data)
-
-
 def identity(source: Source, context: BuildContext) -> str:
     """Return 64 hex digits that depend only on files and build options. Raises ConfigError."""
     stream = _Digest(_head(source))
     try:
-        context.write(stream)  # pyright: ignore[reportArgumentType] a stream needs no more
+        context.write(stream)
     except OSError as failed:
         what = f"the build context cannot be read: {failed.strerror or failed}"
         raise ConfigError([Problem(what, location=Location(source.context))]) from None
@@ -335,7 +312,7 @@ def write_archive(source: Source, context: BuildContext, file: Path) -> str:
     """Write a context's archive to a file, and return the identity of the build. Raises OSError."""
     with file.open("wb") as stream:
         digest = _Digest(_head(source), stream)
-        context.write(digest)  # pyright: ignore[reportArgumentType] a stream needs no more
+        context.write(digest)
     return digest.sha256.hexdigest()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -26,11 +26,12 @@ PLACEHOLDER: Final = f"sha256:{'0' * 64}"
 class Pin:
     """An image of a stack: its pinned digest, and the tag of its current context."""
 
+    stack: str
     name: str
     image: Image
     uri: str
     """URI of the image without a digest."""
-    tag: str
+    tag: str = ""
     """Tag ``context-…`` of the current folder; empty without a context."""
 
     @property
@@ -55,7 +56,8 @@ def source_of(image: Image) -> Source | None:
     """Return the source of an image; None if the image has no context."""
     if image.context is None:
         return None
-    return Source.of(image.context, image.dockerfile, image.build_args, image.target, image.include)
+    args = tuple(sorted(image.build_args.items()))
+    return Source(image.context, image.dockerfile, args, image.target or "", tuple(image.include))
 
 
 def pin_of(settings: Settings, name: str, root: Path) -> Pin:
@@ -64,7 +66,7 @@ def pin_of(settings: Settings, name: str, root: Path) -> Pin:
     source = source_of(image)
     tag = tag_of(source, root) if source else ""
     uri = (image.uri or "").partition("@")[0] or settings.names.image(name)
-    return Pin(name, image, uri, tag)
+    return Pin(settings.stack, name, image, uri, tag)
 
 
 def warnings(settings: Settings, root: Path) -> Iterator[Problem]:
@@ -149,31 +151,16 @@ def _copied(text: str) -> Iterator[str]:
         yield from (path for path in paths if not re.search(r"[*?\[$<]|://|@", path))
 
 
-@dataclass(frozen=True, slots=True)
-class PinRecord:
-    """A pinned image in a stack file."""
-
-    stack: str
-    name: str
-    uri: str
-    """URI of the image without a digest."""
-    digest: str
-    context: str
-    """The context folder; empty without a context."""
-    built_from: str
-    """The tag ``context-…``; empty if the stack file has none."""
-
-
-def records(root: Path) -> list[PinRecord]:
-    """Return all pins in the stack files of ``root``, sorted by stack and name."""
+def pins_below(root: Path) -> list[Pin]:
+    """Return all pins in the stack files of ``root``, without tags, sorted by stack and name."""
     return [
-        record
+        pin
         for stack in project_files.names(root)
-        for record in _records(stack, _config(root / project_files.file_name(stack)))
+        for pin in _pins(stack, _config(root / project_files.file_name(stack)))
     ]
 
 
-def digests_in(repository: str, pins: list[PinRecord]) -> tuple[str, ...]:
+def digests_in(repository: str, pins: list[Pin]) -> tuple[str, ...]:
     """Return the sorted digests of the pinned images in ``repository``."""
     return tuple(sorted({pin.digest for pin in pins if pin.uri.startswith(f"{repository}/")}))
 
@@ -184,7 +171,7 @@ def digests_of(settings: Settings) -> set[str]:
     return digests - {PLACEHOLDER}
 
 
-def _records(stack: str, config: Mapping[str, Any]) -> Iterator[PinRecord]:
+def _pins(stack: str, config: Mapping[str, Any]) -> Iterator[Pin]:
     project, region = config.get("gcp:project"), config.get("gcp:region")
     images = config.get("vertex-training:images", config.get("images"))
     if not isinstance(images, dict):
@@ -195,12 +182,10 @@ def _records(stack: str, config: Mapping[str, Any]) -> Iterator[PinRecord]:
             image = Image.model_validate(entry)
         except ValueError:
             continue
-        uri, _, outside = (image.uri or "").partition("@")
-        digest = outside or image.digest or ""
-        if digest and digest != PLACEHOLDER and (uri or (project and region)):
-            where = uri or names.image(name)
-            context, built_from = image.context or "", image.built_from or ""
-            yield PinRecord(stack, name, where, digest, context, built_from)
+        uri = (image.uri or "").partition("@")[0]
+        pin = Pin(stack, name, image, uri)
+        if pin.digest not in ("", PLACEHOLDER) and (uri or (project and region)):
+            yield pin if uri else replace(pin, uri=names.image(name))
 
 
 def _repository(config: Mapping[str, Any]) -> dict[tuple[str, str], str]:

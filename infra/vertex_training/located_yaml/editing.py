@@ -30,13 +30,11 @@ def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> byte
     """
     document.parse(data, file)  # raises errors about size and duplicate keys
     text = data.decode("utf-8-sig")
-    before = yaml.load(text, Loader=yaml.SafeLoader)
+    before = yaml.safe_load(text)
     expected = _with_value(before, path, value)
     if is_same(expected, before):
         return data
-    # The Python parser, since marks of the C parser differ on some systems.
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    edited = _edited(text, node, path, value)
+    edited = _edited(text, _compose(text), path, value)
     if edited is not None and is_same(_parsed(edited), expected):
         mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
         return mark + edited.encode()
@@ -59,7 +57,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 def _parsed(text: str) -> Any:
     try:
-        return yaml.load(text, Loader=yaml.SafeLoader)
+        return yaml.safe_load(text)
     except yaml.YAMLError:
         return None
 
@@ -174,22 +172,29 @@ def moved(
         return None
     key = parent.value[index][0]
     entry = text[key.start_mark.index : end_of(parent.value[index]).index].rstrip()
-    node = _node(without, target)
+    node = _node(_compose(without), target)
     if node.flow_style:
         return None
     shifted = _shifted(entry, node.value[0][0].start_mark.column - key.start_mark.column)
     return None if shifted is None else with_entry(without, node, shifted)
 
 
-def _node(text: str, path: Path) -> Any:
-    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
-    for part in path:
-        if isinstance(node, yaml.MappingNode):
-            keys = [key.value for key, _ in node.value]
-            node = node.value[keys.index(part)][1]
-        else:
-            node = node.value[part]
-    return node
+def _compose(text: str) -> Any:
+    # The Python parser, since marks of the C parser differ on some systems.
+    return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
+def _node(root: yaml.Node, path: Path) -> Any:
+    """Return the node at a path. Raises LookupError or ValueError if it does not exist."""
+    return functools.reduce(lambda node, part: _value(node, _index(node, part)), path, root)
+
+
+def _index(parent: yaml.Node, part: str | int) -> int:
+    if isinstance(parent, yaml.MappingNode):
+        return [key.value for key, _ in parent.value].index(str(part))
+    if isinstance(parent, yaml.SequenceNode) and part in range(len(parent.value)):
+        return int(part)
+    raise LookupError(part)
 
 
 def _shifted(entry: str, by: int) -> str | None:
@@ -206,7 +211,7 @@ def _shifted(entry: str, by: int) -> str | None:
 def split(text: str, path: Path) -> str | None:
     """Split the item whose count is at ``path`` into an item with count 1 and the rest."""
     *_, index, last = path
-    items = _node(text, path[:-2])
+    items = _node(_compose(text), path[:-2])
     item = items.value[index]
     count = next(value for key, value in item.value if key.value == last)
     start, end = item.start_mark.index, end_of_value(item).index
@@ -226,17 +231,17 @@ def split(text: str, path: Path) -> str | None:
 def mended(text: str, path: Path, mend: Mend) -> str | None:
     """Return the text with a fix applied at ``path``; None if other entries would change too."""
     try:
-        before = yaml.load(text, Loader=yaml.SafeLoader)
-        # The Python parser, since marks of the C parser differ on some systems.
-        pair = _pair(yaml.compose(text, Loader=yaml.SafeLoader), path)
+        before = yaml.safe_load(text)
+        parent = _node(_compose(text), path[:-1])
+        pair = parent, _index(parent, path[-1])
         expected = _expected(before, path, mend)
     except (yaml.YAMLError, LookupError, TypeError, ValueError):
         return None
-    if pair is None or (mend.action != "script" and _is_special(text, pair, mend)):
+    if mend.action != "script" and _is_special(text, pair, mend):
         return None
     try:
         edited = _with_fix(text, pair, path, mend)
-        same = edited is not None and is_same(yaml.load(edited, Loader=yaml.SafeLoader), expected)
+        same = edited is not None and is_same(yaml.safe_load(edited), expected)
     except (yaml.YAMLError, ValueError):
         return None
     return edited if same else None
@@ -333,14 +338,14 @@ def _script_items(container: dict[str, Any], start: int) -> tuple[str, int, list
 
 def _with_script(text: str, path: Path, start: int) -> str | None:
     """Return the text with a script as command; None if a comment would be lost."""
-    field, index, items = _script_items(_at(yaml.load(text, Loader=yaml.SafeLoader), path), start)
-    container = _node(text, path)
+    field, index, items = _script_items(_at(yaml.safe_load(text), path), start)
+    container = _node(_compose(text), path)
     keys = [key.value for key, _ in container.value]
     if field == "command" and "args" in keys:
         without = _without(text, container, keys.index("args"))
         if without is None:
             return None
-        text, container = without, _node(without, path)
+        text, container = without, _node(_compose(without), path)
         keys.remove("args")
     words = container.value[keys.index(field)][1]
     begin, end = words.value[index].start_mark.index, end_of_value(words).index
@@ -350,22 +355,6 @@ def _with_script(text: str, path: Path, start: int) -> str | None:
         return None
     joint = ", " if words.flow_style else "\n" + dash
     return text[:begin] + joint.join(map(json.dumps, items)) + text[end:]
-
-
-def _pair(node: yaml.Node | None, path: Path) -> tuple[yaml.Node, int] | None:
-    """Return the parent node of ``path`` and the index in it; None without such a path."""
-    parent, index = node, -1
-    for depth, part in enumerate(path):
-        parent = node if depth == 0 else _value(parent, index)
-        if isinstance(parent, yaml.MappingNode):
-            keys = [key.value for key, _ in parent.value]
-            index = keys.index(str(part))
-        elif isinstance(parent, yaml.SequenceNode) and isinstance(part, int):
-            index = part
-            parent.value[index]
-        else:
-            return None
-    return (parent, index) if parent is not None else None
 
 
 def _key(parent: Any, index: int) -> yaml.Node:
@@ -399,7 +388,7 @@ def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
     if node.style == "'":
         return "'" + to.replace("'", "''") + "'"
     try:
-        plain = yaml.load(to, Loader=yaml.SafeLoader) == to and to == to.strip()
+        plain = yaml.safe_load(to) == to and to == to.strip()
     except yaml.YAMLError:
         plain = False
     return to if plain and not set(to) & set(",[]{}#:&*!|>'\"%@`") else json.dumps(to)

@@ -7,6 +7,6 @@
 =============  =======================================================================
 
 The modules use only the standard library, since the policy pack has a separate environment. The
-time for a text is linear in its length. ``tokens.toml`` has the forms of well-known tokens, and
+time for a text is linear in its length. ``tokens.toml`` has the forms of secrets, and
 ``tests/corpus/secrets`` has examples of detected secrets.
 """

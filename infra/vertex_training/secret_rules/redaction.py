@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from vertex_training.secret_rules.names import fetches, is_secret, looks_random, strength
 
@@ -215,60 +215,23 @@ def _structure(text: str, at: int) -> tuple[int, int] | None:
     return (at, inside.end()) if re.search(r"\w", inside[0]) else None
 
 
-#: Regular expressions of well-known tokens, by the name of the rule.
-TOKENS: Final[dict[str, str]] = tomllib.loads(
+_FORMS: Final[dict[str, dict[str, Any]]] = tomllib.loads(
     (resources.files("vertex_training.secret_rules") / "tokens.toml").read_text("utf-8")
 )
-
-#: Separators between words of a command: in a shell, or in a list in JSON or YAML.
-_SEP: Final = r"[\s\"',\\]{1,8}"
-#: A word of a command except options, variables and numbers.
-_WORD: Final = r"(?![$<{\-]|[0-9:./]{1,40}(?![^\s\"',\\]))[^\s\"',\\]{1,200}"
-_LOGINS: Final = r"\b(?:docker|podman|buildah|skopeo|helm|oras|crane|nerdctl|twine|az|cf|oc)"
+#: Regular expressions of well-known tokens, by the name of the rule.
+TOKENS: Final[dict[str, str]] = _FORMS["tokens"]
+_FRAGMENTS: Final = {
+    # Separators between words of a command: in a shell, or in a list in JSON or YAML.
+    "<SEP>": r"[\s\"',\\]{1,8}",
+    # A word of a command except options, variables and numbers.
+    "<WORD>": r"(?![$<{\-]|[0-9:./]{1,40}(?![^\s\"',\\]))[^\s\"',\\]{1,200}",
+}
 #: Secrets that the surrounding text identifies, by the name of the rule: patterns of the text
-#: before the secret and of the secret. A look-ahead has the text after the secret.
-PLACES: Final = {
-    "password-in-url": (r"://[^\s/:@\"']{0,100}:", r"(?![$<{*%])[^\s/@\"']{1,2000}(?=@)"),
-    "token-in-url": (r"://", r"[A-Za-z0-9_.~%+=-]{16,500}(?=@)"),
-    "azure-storage-key": (r"(?i:(?:Account|SharedAccess)Key=)", r"[A-Za-z0-9+/]{40}"),
-    "slack-webhook": (r"hooks\.slack\.com/(?:services|workflows|triggers)/", r"[\w+/]{30}"),
-    "office-webhook": (r"\.webhook\.office\.com/", r"[A-Za-z0-9]{1,20}/[\w@-]{20}[\w@/-]*"),
-    "discord-webhook": (r"discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/", r"[A-Za-z0-9_-]{30}"),
-    "google-chat-webhook": (
-        r"chat\.googleapis\.com/v1/spaces/[\w-]{1,40}/messages\?", r"[\w&=%-]{30}[\w&=%-]*",
-    ),
-    "signed-url": (r"(?i:X-(?:Goog|Amz)-Signature=)", r"[0-9a-fA-F]{64}"),
-    "shared-access-signature": (r"(?i:[?&]sig=)", r"[A-Za-z0-9%+/]{40}"),
-    "authorization-header": (
-        r"(?i:Authorization\\?[\"']?\s?[:=]\s?\\?[\"']?(?:Bearer|Basic|Token|Bot|ApiKey)\s+)",
-        r"[A-Za-z0-9+/=._~-]{8}",
-    ),
-    "curl-user": (
-        r"curl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?\\?[\"']?[^\s:\"'$]{1,100}:",
-        r"(?![$<{*])[^\s\"'\\]{1,200}",
-    ),
-    "wandb-login": (rf"wandb{_SEP}login{_SEP}(?:--\w+{_SEP}){{0,3}}", r"[0-9a-f]{40}\b"),
-    "login-password": (
-        rf"{_LOGINS}{_SEP}[^|;\n]{{0,60}}?\blogin\b[^|;\n]{{0,200}}?{_SEP}-p(?:{_SEP}|=)?", _WORD,
-    ),
-    # A word of letters can be another argument: `mysql -u trainer -p runs`.
-    "user-and-password": (
-        rf"(?<![\w-])(?:-u|--user(?:name)?)(?:{_SEP}|=)[^\s\"',\\]{{1,100}}{_SEP}[^|;\n]{{0,60}}?"
-        rf"(?<![\w-])-p{_SEP}",
-        rf"(?![A-Za-z]{{1,200}}(?:{_SEP}|\Z)){_WORD}",
-    ),
-    "sshpass": (rf"sshpass{_SEP}-p(?:{_SEP})?", _WORD),
-    "database-password": (
-        rf"(?:mysql|mariadb)(?:-?dump|admin)?\b[^|;\n]{{0,200}}?{_SEP}-p", _WORD,
-    ),
-    "redis-password": (rf"redis-cli\b[^|;\n]{{0,100}}?{_SEP}-a{_SEP}", _WORD),
-    "machine-login": (r"machine\s+\S{1,100}\s+login\s+\S{1,100}\s+password\s+", r"\S{1,200}"),
-    "piped-password": (
-        r"\b(?:echo|printf)\s+(?:-n\s+)?\\?[\"']?",
-        r"(?![$\-%\\])[^\s\"'|\\]{3,200}(?=\\?[\"']?\s{0,4}\|[^|\n]{0,80}?"
-        r"(?:--password-stdin|\blogin\b|sudo\s+-S|--with-token|--stdin\b))",
-    ),
-}  # fmt: skip
+#: before the secret and of the secret.
+PLACES: Final[dict[str, list[str]]] = {
+    rule: [re.sub("<SEP>|<WORD>", lambda name: _FRAGMENTS[name[0]], form) for form in forms]
+    for rule, forms in _FORMS["places"].items()
+}
 #: Additional checks of values, for rules whose pattern is too general.
 _CHECKS: Final[dict[str, Callable[[str], bool]]] = {"token-in-url": looks_random}
 _KEY_LABEL: Final = r"[A-Z0-9 ]{0,20}PRIVATE KEY(?: BLOCK)?-----"

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vertex_training.customjob.request.job_file import ID_LENGTH
+from vertex_training.customjob.request.job_file import ID_LENGTH, canonical
+from vertex_training.naming import digits
 
 #: Prefix of a version's alias. The request id follows the prefix.
 ALIAS_PREFIX: Final = "r-"
@@ -83,10 +84,8 @@ class DeclaredDeployment:
     @property
     def id(self) -> str:
         """Return the id of the deployed model: a digest of the properties that cannot change."""
-        parts = [self.version.request_id, json.dumps(self.machine, sort_keys=True), self.account]
-        digest = int(hashlib.sha256("\0".join(parts).encode()).hexdigest(), 16)
-        lowest = 10 ** (DEPLOYED_ID_DIGITS - 1)
-        return str(lowest + digest % (9 * lowest))
+        machine = json.dumps(self.machine, sort_keys=True)
+        return digits(DEPLOYED_ID_DIGITS, self.version.request_id, machine, self.account)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,5 +142,4 @@ def container_spec(
         "args": list(args),
         "deploymentTimeout": deployment_timeout,
     }
-    present = {key: value for key, value in message.items() if value}
-    return json.dumps(present, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return canonical({key: value for key, value in message.items() if value})

@@ -1,4 +1,4 @@
-"""The dynamic providers of ``ModelVersion``, ``EndpointCleanup`` and ``EndpointTraffic``.
+"""The resources ``ModelVersion``, ``EndpointCleanup``, ``EndpointTraffic``, and their providers.
 
 States refer to this module and its classes by name, so the names cannot change. Instances have no
 attributes, because the SDK would pickle attributes into the state.
@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
+import pulumi
 from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import (
@@ -41,7 +42,14 @@ from vertex_training.customjob.refusal_lookup import (
 from vertex_training.customjob.request.job_file import canonical, digest_of
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.pulumi_internals import is_engine_alive
-from vertex_training.serving.declared import ALIAS_PREFIX, MODEL_LABEL, ModelSource
+from vertex_training.serving.declared import (
+    ALIAS_PREFIX,
+    MODEL_LABEL,
+    DeclaredDeployment,
+    DeclaredEndpoint,
+    DeclaredVersion,
+    ModelSource,
+)
 from vertex_training.serving.ports import (
     Deployment,
     Endpoints,
@@ -157,6 +165,20 @@ class ModelVersionProvider(_ServingProvider):
 
 
 class _EndpointProvider(_ServingProvider):
+    compared: ClassVar[tuple[str, ...]] = ("endpoint", "options", PROVIDER_KEY)
+    """Inputs whose changes are an update."""
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+        """Replace the resource if its endpoint is replaced, so that the old endpoint is emptied.
+
+        A replaced endpoint has an unknown id in the preview.
+        """
+        replaces = ["endpoint"] if _is_another(olds, news) else []
+        changes = bool(replaces) or any(
+            has_unknown(news.get(key)) or olds.get(key) != news.get(key) for key in self.compared
+        )
+        return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
+
     def delete(self, _id: str, props: dict[str, Any]) -> None:
         """Undeploy the stack's models after removing their traffic. Raises NotSubmittedError."""
         goal = Goal(props["endpoint"]["key"], _owner(props), {}, {})
@@ -170,14 +192,6 @@ class EndpointCleanupProvider(_EndpointProvider):
     already in the state, and empties the endpoint before the endpoint's deletion.
     """
 
-    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace the resource if its endpoint is replaced, so that the old endpoint is emptied."""
-        replaces = ["endpoint"] if _is_another(olds, news) else []
-        changes = bool(replaces) or any(
-            olds.get(key) != news.get(key) for key in ("endpoint", "options", PROVIDER_KEY)
-        )
-        return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
-
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
         """Return the endpoint's name as id. Makes no call."""
         return dynamic.CreateResult(_endpoint_name(props), without_provider(props))
@@ -190,26 +204,23 @@ class EndpointCleanupProvider(_EndpointProvider):
 class DeployedModelsProvider(_EndpointProvider):
     """Implements check, diff, create, read, update and delete for the traffic of an endpoint."""
 
+    compared = ("deployed", "split", *_EndpointProvider.compared)
+
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
         """Report an update if versions or traffic change, and a replacement if the endpoint does.
 
-        A replaced endpoint has an unknown id in the preview. A killed or failed update does not
-        change the state: so if the inputs equal the state, the endpoint itself is read. Otherwise a
-        revert would not undo the update.
+        A killed or failed update does not change the state: so if the inputs equal the state, the
+        endpoint itself is read. Otherwise a revert would not undo the update.
         """
-        replaces = ["endpoint"] if _is_another(olds, news) else []
-        changes = bool(replaces) or any(
-            has_unknown(news.get(key)) or olds.get(key) != news.get(key)
-            for key in ("deployed", "split", "endpoint", "options", PROVIDER_KEY)
-        )
-        if not changes and _is_unfinished(news):
-            changes = True
+        result = super().diff(_id, olds, news)
+        if not result.changes and _is_unfinished(news):
+            result.changes = True
             print_line(
                 f"endpoint '{news['endpoint']['key']}' differs from the state, because an update "
                 "was killed or failed, or a user changed the endpoint. Run `pulumi up` to update "
                 "the endpoint."
             )
-        return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
+        return result
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
         """Update the endpoint, and return when all versions serve. Raises OperatorError."""
@@ -280,10 +291,8 @@ def _is_unfinished(props: Mapping[str, Any]) -> bool:
 
 def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
     """Return the version of this request if it exists, such as after the loss of a state."""
-    model = props["model"]
-    parent = f"projects/{model['project']}/locations/{model['region']}"
-    alias = f"{ALIAS_PREFIX}{props['requestId']}"
-    result = _registry(props).version(f"{parent}/models/{model['id']}@{alias}")
+    model, alias = props["model"], f"{ALIAS_PREFIX}{props['requestId']}"
+    result = _registry(props).version(f"{_parent(model)}/models/{model['id']}@{alias}")
     own = {STACK_LABEL: model["stack"], REQUEST_ID_LABEL: props["requestId"]}
     if result is None or not result.artifact_uri or not own.items() <= dict(result.labels).items():
         return None
@@ -326,9 +335,8 @@ def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
         REQUEST_ID_LABEL: props["requestId"],
         DIGEST_LABEL: digest[:DIGEST_LABEL_LENGTH],
     }
-    parent = f"projects/{model['project']}/locations/{model['region']}"
     return VersionRequest(
-        parent=parent,
+        parent=_parent(model),
         stack=model["stack"],
         job=model["model"],
         run=run,
@@ -401,8 +409,11 @@ def _observed(props: Mapping[str, Any], observed: EndpointSnapshot) -> dict[str,
 
 def _endpoint_name(props: Mapping[str, Any]) -> str:
     endpoint = props["endpoint"]
-    parent = f"projects/{endpoint['project']}/locations/{endpoint['region']}"
-    return f"{parent}/endpoints/{endpoint['id']}"
+    return f"{_parent(endpoint)}/endpoints/{endpoint['id']}"
+
+
+def _parent(place: Mapping[str, Any]) -> str:
+    return f"projects/{place['project']}/locations/{place['region']}"
 
 
 def _registry(props: Mapping[str, Any]) -> ModelRegistry:
@@ -433,3 +444,144 @@ def _intents(props: Mapping[str, Any]) -> Any:
 
 def _account(props: Mapping[str, Any]) -> str:
     return str((props.get("options") or {}).get(IMPERSONATE, ""))
+
+
+class ModelVersion(dynamic.Resource, module="vertex", name="ModelVersion"):
+    """A version of a model in the registry, created from a run's artifacts.
+
+    Its id is ``projects/NUMBER/locations/REGION/models/ID@VERSION``. A changed request creates a
+    new version. The old version leaves the stack when no endpoint of the stack serves it, and
+    remains in the registry unless the stack file has ``onDelete: delete``.
+    """
+
+    resolved: pulumi.Output[Mapping[str, Any]]
+    """The source run: ``job``, ``state``, ``artifactUri`` and ``metrics``."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        version: DeclaredVersion,
+        labels: Mapping[str, str],
+        control_bucket: pulumi.Input[str],
+        on_delete: str,
+        impersonate: str = "",
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """Declare the version. ``control_bucket`` has the record that prevents a second upload.
+
+        A change of ``labels`` creates no new version. ``on_delete`` is ``keep`` or ``delete``, for
+        a version that leaves the stack. ``impersonate`` is the account for the upload.
+        """
+        inputs = {
+            "model": {**dataclasses.asdict(version.source), "id": version.model_id},
+            "requestId": version.request_id,
+            "container": version.container,
+            "artifacts": version.artifacts,
+            "files": list(version.files),
+            "options": {
+                "labels": dict(labels),
+                "controlBucket": control_bucket,
+                "onDelete": on_delete,
+                **({"key": version.key} if version.key else {}),
+                **_impersonating(impersonate),
+            },
+        }
+        # ``resolved`` is an output for the program; ``check`` adds its value to the inputs.
+        super().__init__(ModelVersionProvider(), resource_name, {**inputs, "resolved": None}, opts)
+
+
+class EndpointCleanup(dynamic.Resource, module="vertex", name="EndpointCleanup"):
+    """Undeploys the stack's models from an endpoint when the endpoint leaves the stack.
+
+    After a killed ``up``, the state may lack ``EndpointTraffic`` although models are deployed.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        endpoint: DeclaredEndpoint,
+        shell: pulumi.Input[str],
+        impersonate: str = "",
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """Declare the resource. ``shell`` and ``impersonate`` are as in ``EndpointTraffic``."""
+        inputs = {
+            "endpoint": _place(endpoint),
+            "options": _impersonating(impersonate),
+            "shell": shell,
+        }
+        super().__init__(EndpointCleanupProvider(), resource_name, inputs, opts)
+
+
+class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic"):
+    """The deployed versions of an endpoint, and their shares of the traffic.
+
+    An update deploys new versions without traffic, sets the split in one call when all versions are
+    healthy, and undeploys removed versions last. Foreign deployed models are never removed.
+    """
+
+    others: pulumi.Output[list[str]]
+    """Ids of deployed models that do not belong to the stack, as last read."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        endpoint: DeclaredEndpoint,
+        shell: pulumi.Input[str],
+        versions: Mapping[int, pulumi.Input[str]],
+        impersonate: str = "",
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """Declare the resource. ``versions`` has the names of model versions by run.
+
+        ``shell`` is the id of the endpoint. If the endpoint is replaced, this input makes the
+        engine replace this resource, too, because only an empty endpoint can be deleted.
+        """
+        inputs = {
+            "endpoint": {
+                **_place(endpoint),
+                "name": endpoint.key,
+                "model": endpoint.model,
+                "public": endpoint.is_named_public,
+                "private": endpoint.is_private,
+                **({"account": endpoint.account} if endpoint.account else {}),
+                **({"team": endpoint.team} if endpoint.team else {}),
+            },
+            "deployed": {
+                f"run {run}": _deployed(deployment, versions[run])
+                for run, deployment in endpoint.deployments.items()
+            },
+            "split": {f"run {run}": share for run, share in endpoint.split.items()},
+            "options": _impersonating(impersonate),
+            "shell": shell,
+        }
+        super().__init__(DeployedModelsProvider(), resource_name, {**inputs, "others": None}, opts)
+
+
+def _impersonating(account: str) -> dict[str, str]:
+    return {IMPERSONATE: account} if account else {}
+
+
+def _place(endpoint: DeclaredEndpoint) -> dict[str, str]:
+    return {
+        "project": endpoint.project,
+        "region": endpoint.region,
+        "id": endpoint.id,
+        "key": endpoint.key,
+        "stack": endpoint.stack,
+    }
+
+
+def _deployed(deployment: DeclaredDeployment, version: pulumi.Input[str]) -> dict[str, Any]:
+    return {
+        "model": version,
+        "deployedModelId": deployment.id,
+        "requestId": deployment.version.request_id,
+        "machine": dict(deployment.machine),
+        "min": deployment.minimum,
+        "max": deployment.maximum,
+        **({"account": deployment.account} if deployment.account else {}),
+    }

@@ -229,30 +229,31 @@ class _Reconciliation:
 
     def _words(self, step: EndpointCall) -> str:
         if step.verb == "set_split":
-            return f"setting the split to {self._shares(dict(step.split))}"
+            return f"setting the split to {self._shares(dict(step.split), self.goal.by_id)}"
         declared = self.goal.by_id.get(step.id)
         what = f"run {run_of(declared)}" if declared else f"deployed model {step.id}"
         verbs = {"deploy": "deploying", "resize": "resizing", "undeploy": "undeploying"}
         return f"{verbs[step.verb]} {what}"
 
-    def _shares(self, split: Mapping[str, int]) -> str:
-        runs = {id_: f"run {run_of(model)}" for id_, model in self.goal.by_id.items()}
-        return ", ".join(f"{runs.get(id_, id_)}: {share}" for id_, share in sorted(split.items()))
+    def _shares(self, split: Mapping[str, int], models: Mapping[str, Deployment]) -> str:
+        own = {id_: model for id_, model in models.items() if self.goal.owns(model)}
+        names = {id_: f"run {run_of(model)}" for id_, model in own.items()}
+        return ", ".join(f"{names.get(id_, id_)}: {share}" for id_, share in sorted(split.items()))
 
     def _failure(
         self, step: EndpointCall, before: EndpointSnapshot, reason: str
     ) -> NotSubmittedError:
         """Return the error for a failed step. First undeploy this process's new models."""
+        split = self._shares(before.split, before.deployed)
         if step.verb != "deploy":
             what = f"{self.title}: {self._words(step)} was refused: {reason}"
             return NotSubmittedError(
-                f"{_sentence(what)} The traffic split is {{{self._split_of(before)}}}. Run `pulumi "
+                f"{_sentence(what)} The traffic split is {{{split}}}. Run `pulumi "
                 "up` to continue, or revert the stack file and run `pulumi up` to restore the old "
                 "state."
             )
         deployment = self.goal.by_id[step.id]
         self._take_back(before)
-        split = self._split_of(before)
         version = deployment.version.rpartition("/")[2]
         what = f"{self.title}: run {run_of(deployment)} ({version}) was not deployed: {reason}"
         serving = f"The traffic split is still {{{split}}}."
@@ -262,13 +263,6 @@ class _Reconciliation:
             f"{_sentence(what)} {serving} Fix the container or the model, or remove the run from "
             "the split, then run `pulumi up` again."
         )
-
-    def _split_of(self, observed: EndpointSnapshot) -> str:
-        names = {
-            id_: f"run {run_of(model)}" if self.goal.owns(model) else id_
-            for id_, model in observed.deployed.items()
-        }
-        return ", ".join(f"{names.get(id_, id_)}: {n}" for id_, n in sorted(observed.split.items()))
 
     def _take_back(self, before: EndpointSnapshot) -> None:
         """Undeploy the models that this process deployed and that have no traffic."""

@@ -9,7 +9,7 @@ import datetime
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from vertex_training.customjob.request.job_file import canonical
@@ -88,15 +88,7 @@ def build(
         "rows": int(result.get("numRows", 0)),
         "bytes": sum(file.size for file in files),
         "fileFormat": request.format,
-        "objects": [
-            {
-                "name": file.name,
-                "size": file.size,
-                "generation": str(file.generation),
-                "crc32c": file.crc32c,
-            }
-            for file in files
-        ],
+        "objects": [{**asdict(file), "generation": str(file.generation)} for file in files],
     }
     return {**content, CONTENT_DIGEST: content_digest(content)}
 

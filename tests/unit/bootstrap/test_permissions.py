@@ -63,7 +63,7 @@ def test_every_used_type_has_its_permissions() -> None:
 
 def test_removed_type_removes_its_own_permissions() -> None:
     def all_of(types: set[str]) -> set[str]:
-        return {*conditions.of_deploy(types), *conditions.of_grant(types)}
+        return set(conditions.permissions_of(types, "read", "content", "write", "grant"))
 
     every = set(conditions.needs())
     secrets = {type_ for type_ in every if type_.startswith("gcp:secretmanager/")}
@@ -74,6 +74,9 @@ def test_removed_type_removes_its_own_permissions() -> None:
 
 def test_setting_policies_is_held_apart_from_everything_else() -> None:
     types = conditions.needs()
-    others = [p for p in conditions.of_grant(types) if not p.endswith(".setIamPolicy")]
+    others = [
+        p for p in conditions.permissions_of(types, "grant") if not p.endswith(".setIamPolicy")
+    ]
     assert others == ["bigquery.datasets.update"]  # who reads a dataset is one of its settings
-    assert not any(p.endswith(".setIamPolicy") for p in conditions.of_deploy(types))
+    deploying = conditions.permissions_of(types, "read", "content", "write")
+    assert not any(p.endswith(".setIamPolicy") for p in deploying)

@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 
 import language_host
-from language_environment import (
-    Environment,
-    OptionError,
-    Plugin,
-    plugin_version,
-    plugins_of,
-)
+from language_host import Environment, OptionError, plugin_version, plugins_of
 from vertex_training import engine
 
 
@@ -77,11 +71,13 @@ def test_plugins_follow_the_official_rules(tmp_path: Path) -> None:
     package(tmp_path, "pulumi-library", "2.0.0", {"resource": False})
     package(tmp_path, "pulumi-policy", "1.20.0")
     package(tmp_path, "requests", "2.0.0")
-    assert plugins_of([tmp_path]) == [
-        Plugin("acme", "v1.0.0", "s"),
-        Plugin("gcp", "v9.35"),
-        Plugin("random", "v4.1.0"),
+    plugins = plugins_of([tmp_path])
+    assert [(plugin.name, plugin.version, plugin.server) for plugin in plugins] == [
+        ("acme", "v1.0.0", "s"),
+        ("gcp", "v9.35", ""),
+        ("random", "v4.1.0", ""),
     ]
+    assert {plugin.kind for plugin in plugins} == {"resource"}
 
 
 @pytest.mark.parametrize(

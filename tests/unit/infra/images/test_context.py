@@ -8,6 +8,8 @@ import pytest
 
 from vertex_training.errors import ConfigError
 from vertex_training.images.context import Source, identity, read_context
+from vertex_training.images.pins import source_of
+from vertex_training.settings.model import Image
 
 FILES = {
     "Dockerfile": "FROM python:3.11-slim\nCOPY . /app\n",
@@ -34,9 +36,8 @@ def write(folder: Path, names: list[str] | None = None) -> Path:
 
 
 def of(folder: Path, **options: object) -> str:
-    source = Source.of(
-        "jobs/x", **{"dockerfile": "Dockerfile", "build_args": {}, "target": None, **options}
-    )  # type: ignore[arg-type]
+    source = source_of(Image(context="jobs/x", **options))
+    assert source is not None
     return identity(source, read_context(folder, source.dockerfile, "jobs/x"))
 
 
@@ -131,12 +132,12 @@ def test_an_included_folder_replaces_nothing(tmp_path):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "a.py").write_text(folder)
     (tmp_path / "job" / "Dockerfile").write_text("FROM x\n")
-    source = Source.of("job", "Dockerfile", {}, None, ["jobs/lib"])
+    source = Source("job", include=("jobs/lib",))
     with pytest.raises(ConfigError, match="jobs/lib: the build context already has an entry"):
         source.read(tmp_path)
     (tmp_path / "job" / ".dockerignore").write_text("lib\n")
     source.read(tmp_path)
-    source = Source.of("job", "Dockerfile", {}, None, ["jobs/lib", "other/lib"])
+    source = Source("job", include=("jobs/lib", "other/lib"))
     with pytest.raises(ConfigError, match="other/lib: the build context already has an entry"):
         source.read(tmp_path)
 

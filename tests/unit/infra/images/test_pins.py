@@ -11,6 +11,7 @@ import pytest
 from vertex_training.images import context as contexts
 from vertex_training.images import pins
 from vertex_training.images.context import Source
+from vertex_training.settings.model import Image
 
 ONE, TWO, ZERO = (f"sha256:{digit * 64}" for digit in "120")
 DEV = f"""\
@@ -66,7 +67,7 @@ def test_a_pin_is_in_the_repository_of_its_stack(
     config: str, uris: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "Pulumi.odd.yaml").write_text(f"config: {{{config}}}\n")
-    assert [(each.stack, each.uri) for each in pins.records(tmp_path)] == [
+    assert [(each.stack, each.uri) for each in pins.pins_below(tmp_path)] == [
         ("odd", uri) for uri in uris
     ]
 
@@ -85,7 +86,7 @@ def test_a_pin_is_in_the_repository_of_its_stack(
 )
 def test_unreadable_stack_file_is_skipped(content: bytes, root: Path) -> None:
     (root / "Pulumi.odd.yaml").write_bytes(content)
-    assert len(pins.records(root)) == 3
+    assert len(pins.pins_below(root)) == 3
 
 
 @pytest.fixture
@@ -107,9 +108,11 @@ def test_written_archive_has_the_reported_identity(sources: Path, tmp_path: Path
 
 
 def test_identity_of_a_context_never_changes(sources: Path, tmp_path: Path) -> None:
-    source = Source.of("code", "Dockerfile", {"B": "2", "A": "1"}, "train", ["lib"])
+    source = pins.source_of(
+        Image(context="code", buildArgs={"B": "2", "A": "1"}, target="train", include=["lib"])
+    )
     assert source == Source("code", "Dockerfile", (("A", "1"), ("B", "2")), "train", ("lib",))
-    assert Source.of("code", "Dockerfile", {}, None) == Source("code")
+    assert pins.source_of(Image(context="code")) == Source("code")
     context = source.read(sources)
     build = contexts.write_archive(source, context, tmp_path / "x.tar")
     options = {
