@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound, RetryError
 
-from localgcp.inventory.projects import local_project_number
+from localgcp.inventory.resource_paths import project_number
 from vertex_training.customjob.google import backends
 from vertex_training.customjob.google.job_service import VertexJobs, client, enum_name, read
 from vertex_training.customjob.kinds import (
@@ -94,7 +94,7 @@ class Jobs:
         """Return the ``Jobs`` of the job's project: the stack's own, or the one for script runs."""
         project = job.name.split("/")[1]
         scripts = self._scripts
-        names = (scripts.ref.project, local_project_number(scripts.ref.project)) if scripts else ()
+        names = (scripts.ref.project, project_number(scripts.ref.project)) if scripts else ()
         return scripts if scripts and project in names else self
 
     def find(self, wanted: str) -> AnyJob:

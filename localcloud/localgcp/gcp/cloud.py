@@ -20,7 +20,7 @@ from localgcp.errors import CloudError, RefusedError, UnlistableBucketError
 from localgcp.gcp.codec import plain
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import TypeSchema
-from localgcp.inventory.projects import LOCAL_PREFIX, is_local
+from localgcp.inventory.resource_paths import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import Store, project_number
 
 #: Inputs or outputs of a resource.

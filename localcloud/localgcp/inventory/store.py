@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from localgcp.errors import PolicyConflictError
 from localgcp.home import touch_private
-from localgcp.inventory.projects import local_project_number
+from localgcp.inventory import resource_paths
 from localgcp.system.root_directory import make_folder
 
 BUSY_SECONDS: Final = 30.0
@@ -271,10 +271,7 @@ def _replace_policy(db: sqlite3.Connection, resource: str, bindings: tuple[Bindi
     return policy
 
 
-def project_number(project_id: str) -> str:
-    """Return the 12-digit number of a local project, which is the same on every machine."""
-    return local_project_number(project_id)
-
+project_number: Final = resource_paths.project_number
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from localgcp.errors import RefusedRequestError
 from localgcp.inventory import reservations, resource_paths, vpc
-from localgcp.inventory.projects import local_project_number
 from localgcp.inventory.reservations import RESERVATION
+from localgcp.inventory.resource_paths import project_number
 from localgcp.reads.methods import ReadMethod, Request, refused
 from localgcp.reads.resources import (
     FIREWALL,
@@ -138,7 +138,7 @@ def constraint(request: Request) -> dict[str, Any]:
     """Return the effective policy of a constraint, which allows everything."""
     project, name = request.variables
     rule = {"enforce": False} if _BOOLEAN.fullmatch(name) else {"allowAll": True}
-    number = local_project_number(project)
+    number = project_number(project)
     return {"name": f"projects/{number}/policies/{name}", "spec": {"rules": [rule]}}
 
 

@@ -18,7 +18,7 @@ from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.identity import CUSTOM_ROLE, missing_account
 from localgcp.gcp.services.secrets import CRYPTO_KEY, SECRET
 from localgcp.gcp.services.storage import REPOSITORY
-from localgcp.inventory.projects import is_local
+from localgcp.inventory.resource_paths import is_local
 from localgcp.inventory.store import ACCOUNT, BUCKET, Binding, Policy
 from localgcp.inventory.vpc import SUBNETWORK
 

@@ -19,7 +19,7 @@ from localgcp.gcp.cloud import Cloud, Values, new_number, text
 from localgcp.gcp.codec import has_unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.inventory.projects import is_local
+from localgcp.inventory.resource_paths import is_local
 from localgcp.inventory.store import ACCOUNT, project_number
 
 IDENTITY: Final = "gcp:projects/serviceIdentity:ServiceIdentity"

@@ -19,7 +19,7 @@ from localgcp.gcp.services.base import (
     own_network,
 )
 from localgcp.inventory import resource_paths
-from localgcp.inventory.projects import is_local
+from localgcp.inventory.resource_paths import is_local
 from localgcp.inventory.vpc import (
     ADDRESS,
     CONNECTION,

@@ -16,7 +16,7 @@ from localgcp.gcp.cloud import Cloud, Emulator, Values, now, text
 from localgcp.gcp.codec import Asset, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.inventory.projects import is_local
+from localgcp.inventory.resource_paths import is_local
 from localgcp.inventory.store import BUCKET, project_number
 from localgcp.system.root_directory import delete_folder
 
