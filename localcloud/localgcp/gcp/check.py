@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from localgcp.errors import NameTooLongError
+from localgcp.errors import PluginError
 from localgcp.gcp.codec import Secret, Unknown, has_unknown, plain
 from localgcp.gcp.schema import Property, TypeSchema
 
@@ -62,7 +62,7 @@ class CheckedInputs:
 def check(
     type_: TypeSchema, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], seed: bytes
 ) -> CheckedInputs:
-    """Return the inputs ``news`` with defaults, and their errors. Raises NameTooLongError."""
+    """Return the inputs ``news`` with defaults, and their errors. Raises PluginError."""
     inputs = dict(news)
     defaulted: list[str] = []
     for prop in type_.properties.values():
@@ -185,11 +185,11 @@ RANDOM_LENGTH: Final = 7
 
 
 def auto_name(type_: TypeSchema, name: str, seed: bytes) -> str:
-    """Return an automatic name for the resource ``name``. Raises NameTooLongError."""
+    """Return an automatic name for the resource ``name``. Raises PluginError if it is too long."""
     traits = type_.traits
     prefix, longest = name if traits.name_as_given else name.lower(), traits.longest_name
     if len(prefix) + 1 + RANDOM_LENGTH > longest:
-        raise NameTooLongError(
+        raise PluginError(
             f"could not make instance of '{type_.token}': name '{prefix}-' plus {RANDOM_LENGTH} "
             f"random chars is longer than maximum length {longest}"
         )
