@@ -24,6 +24,7 @@ from localgcp.access.network import PrivateNetwork
 from localgcp.errors import LocalCloudError, NoPrivateNetworkError
 from localgcp.home import PRIVATE_UMASK
 from localgcp.home.servers import ChildServer
+from localgcp.storage.requests import Answer, Headers
 from localgcp.system.root_directory import make_folder
 
 
@@ -145,9 +146,6 @@ class StorageEmulator(ChildServer):
             self._network = None
 
 
-#: An answer to an HTTP request: status, headers and body.
-Answer = tuple[int, list[tuple[str, str]], bytes]
-
 # The emulator has no layouts and no managed folders. Without an answer for managed folders,
 # `gcloud storage rm --recursive` removes the objects of a bucket but not the bucket.
 _LAYOUT: Final = re.compile(
@@ -161,19 +159,19 @@ def layout_source(verb: str, target: str) -> str | None:
     return match["bucket"] if match else None
 
 
-def completed(verb: str, target: str, answer: Answer) -> Answer:
+def completed(verb: str, target: str, emulated: tuple[int, Headers, bytes]) -> Answer:
     """Return the service's answer, which ``gcloud storage`` needs, for the emulator's answer."""
-    status, headers, body = answer
+    answer, (status, headers, body) = Answer(*emulated), emulated
     if status != 200:
         return answer
     # The emulator answers a deletion with 200 and `null`, which gcloud reports as an error.
     if verb == "DELETE" and body.strip() in (b"", b"null"):
-        return 204, [h for h in headers if not h[0].lower().startswith("content-")], b""
+        return Answer(204, [h for h in headers if not h[0].lower().startswith("content-")])
     match = _LAYOUT.fullmatch(target) if verb == "GET" else None
     if match is None:
         return answer
     if match["what"] == "managedFolders":
-        return status, headers, b'{"kind": "storage#managedFolders"}'
+        return answer._replace(body=b'{"kind": "storage#managedFolders"}')
     bucket = json.loads(body)
     layout = {
         "kind": "storage#storageLayout",
@@ -182,4 +180,4 @@ def completed(verb: str, target: str, answer: Answer) -> Answer:
         "locationType": bucket.get("locationType", "region"),
         "hierarchicalNamespace": {"enabled": False},
     }
-    return status, headers, json.dumps(layout).encode()
+    return answer._replace(body=json.dumps(layout).encode())
