@@ -252,7 +252,7 @@ def _field_shape(field: FieldDescriptor) -> Shape:
     else:
         is_bytes = field.type == FieldDescriptor.TYPE_BYTES
         one = Shape(scalar=Scalar.BYTES if is_bytes else _SCALARS[field.cpp_type])
-    return Shape(item=one) if field.is_repeated else one
+    return Shape(item=one) if is_repeated(field) else one
 
 
 def _add(
