@@ -199,7 +199,5 @@ METHODS: Final = {
     "orgpolicy.v2.projects.policies.getEffectivePolicy": ReadMethod(
         constraint, "orgpolicy.policy.get"
     ),
-    "serviceusage.v1beta1.services.consumerQuotaMetrics.get": ReadMethod(
-        quota, None, "serviceusage.consumerQuotaMetrics.get"
-    ),
+    "serviceusage.v1beta1.services.consumerQuotaMetrics.get": ReadMethod(quota, None),
 }

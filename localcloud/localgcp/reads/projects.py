@@ -157,17 +157,11 @@ METHODS: Final = {
     "cloudbilling.v1.projects.getBillingInfo": ReadMethod(billing, _GET_PROJECT),
     "serviceusage.v1.services.list": ReadMethod(services),
     "storage.v1.buckets.get": ReadMethod(bucket),
-    "iam.v1.projects.serviceAccounts.get": ReadMethod(get, fault="iam.serviceAccounts.get"),
-    "artifactregistry.v1.projects.locations.repositories.get": ReadMethod(
-        get, fault="artifactregistry.repositories.get"
-    ),
-    "secretmanager.v1.projects.secrets.get": ReadMethod(get, fault="secretmanager.secrets.get"),
-    "secretmanager.v1.projects.secrets.versions.get": ReadMethod(
-        secret_version, fault="secretmanager.versions.get"
-    ),
-    "cloudkms.v1.projects.locations.keyRings.cryptoKeys.get": ReadMethod(
-        key, fault="cloudkms.cryptoKeys.get"
-    ),
+    "iam.v1.projects.serviceAccounts.get": ReadMethod(get),
+    "artifactregistry.v1.projects.locations.repositories.get": ReadMethod(get),
+    "secretmanager.v1.projects.secrets.get": ReadMethod(get),
+    "secretmanager.v1.projects.secrets.versions.get": ReadMethod(secret_version),
+    "cloudkms.v1.projects.locations.keyRings.cryptoKeys.get": ReadMethod(key),
     "monitoring.v3.projects.notificationChannels.get": ReadMethod(get),
     "monitoring.v3.projects.notificationChannels.list": ReadMethod(watching),
     "monitoring.v3.projects.alertPolicies.list": ReadMethod(watching),
