@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,15 +123,28 @@ class ChildProcess:
             return
 
 
+def run_quietly(
+    command: list[str], seconds: float, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str] | None:
+    """Run a command without input; None if it does not start or end within ``seconds``."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        return subprocess.run(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+        )
+    return None
+
+
 def succeeds(command: list[str], seconds: float) -> bool:
     """Return whether a command ends with exit code 0 within ``seconds``."""
-    try:
-        subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return True
+    done = run_quietly(command, seconds)
+    return done is not None and done.returncode == 0
 
 
 def register_child(folder: Path, pid: int, role: str) -> ChildProcess:
