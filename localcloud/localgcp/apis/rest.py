@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 from urllib.parse import parse_qsl
 
 import grpc
+from google.api_core.exceptions import from_grpc_status
 from google.protobuf.message import DecodeError
 
 from localgcp.access.callers import RefusalLog
@@ -30,22 +31,11 @@ from localgcp.errors import (
 _CALL_SECONDS: Final = 300.0
 #: Maximum bytes of a request's body, as for a gRPC call.
 _MAX_BYTES: Final = 32 << 20
-_CODE: Final = grpc.StatusCode
-#: gRPC code -> HTTP status (google/rpc/code.proto).
+#: gRPC code -> HTTP status, except codes with the status 500 (google/rpc/code.proto).
 _STATUS: Final = {
-    _CODE.CANCELLED: 499,
-    _CODE.INVALID_ARGUMENT: 400,
-    _CODE.DEADLINE_EXCEEDED: 504,
-    _CODE.NOT_FOUND: 404,
-    _CODE.ALREADY_EXISTS: 409,
-    _CODE.PERMISSION_DENIED: 403,
-    _CODE.UNAUTHENTICATED: 401,
-    _CODE.RESOURCE_EXHAUSTED: 429,
-    _CODE.FAILED_PRECONDITION: 400,
-    _CODE.ABORTED: 409,
-    _CODE.OUT_OF_RANGE: 400,
-    _CODE.UNIMPLEMENTED: 501,
-    _CODE.UNAVAILABLE: 503,
+    code: int(number)
+    for code in grpc.StatusCode
+    if (number := from_grpc_status(code, "").code) not in (None, 500)
 }
 #: HTTP status -> the first gRPC code in ``_STATUS``.
 CODES: Final = {number: code for code, number in reversed(_STATUS.items())}
