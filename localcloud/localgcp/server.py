@@ -18,12 +18,11 @@ from localgcp.access.callers import can_check
 from localgcp.errors import LocalCloudError
 from localgcp.faults.table import FaultTable
 from localgcp.home import PRIVATE_UMASK, Home, open_private
-from localgcp.home.servers import ServerInfo
+from localgcp.home.servers import ServerInfo, choose_port
 from localgcp.lifecycle import end_work
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.storage.proxy import StorageFront
 from localgcp.system import processes
-from localgcp.system.ports import choose_port
 from localgcp.system.root_directory import delete_folder
 
 if TYPE_CHECKING:

