@@ -13,7 +13,7 @@ import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from localgcp.errors import PluginError
@@ -51,17 +51,9 @@ class Place:
         return Place(self.pulumi, f"{self.tf}.0", self.rule, self.inside_set)
 
 
-@dataclass(frozen=True)
-class CheckedInputs:
-    """Inputs with automatic names and defaults, and the errors in these inputs."""
-
-    inputs: dict[str, Any]
-    failures: list[str] = field(default_factory=list)
-
-
 def check(
     type_: TypeSchema, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], seed: bytes
-) -> CheckedInputs:
+) -> tuple[dict[str, Any], list[str]]:
     """Return the inputs ``news`` with defaults, and their errors. Raises PluginError."""
     inputs = dict(news)
     defaulted: list[str] = []
@@ -72,8 +64,7 @@ def check(
             defaulted.append(prop.name)
     inputs = _with_defaults(type_.properties, inputs, defaulted)
     problems = _problems(type_, type_.properties, plain(inputs), Place())
-    failures = [f"{text}. Examine values at '{name}.{where}'." for where, text in problems]
-    return CheckedInputs(inputs, failures)
+    return inputs, [f"{text}. Examine values at '{name}.{where}'." for where, text in problems]
 
 
 def _with_defaults(

@@ -130,9 +130,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Check(self, request: Any, kind: ResourceType, cloud: Cloud) -> Any:
         name = request.name or request.urn.split("::")[3]
         olds, news = plain(decode(request.olds)), decode(request.news)
-        checked = check.check(cloud.type, name, olds, news, request.randomSeed)
-        failures = [provider_pb2.CheckFailure(reason=text) for text in checked.failures]
-        return provider_pb2.CheckResponse(inputs=encode(checked.inputs), failures=failures)
+        inputs, errors = check.check(cloud.type, name, olds, news, request.randomSeed)
+        failures = [provider_pb2.CheckFailure(reason=text) for text in errors]
+        return provider_pb2.CheckResponse(inputs=encode(inputs), failures=failures)
 
     @_with_resource_type
     def Diff(self, request: Any, kind: ResourceType, cloud: Cloud) -> Any:

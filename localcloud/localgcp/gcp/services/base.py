@@ -163,8 +163,8 @@ class ResourceType(Traits):
         values = plain(inputs)
         project = self.project(cloud, values)
         self.guard(cloud, project)
-        with self.exclusive(cloud), action(f"Error creating {self.title}"):
-            cloud.need_api(project, self.api if project else None)
+        with self.exclusive(cloud), action(self.creating(cloud, values)):
+            cloud.need_api(self.caller(cloud, project), self.api if project else None)
             self.check_fields(cloud, values)
             self.verify(cloud, project, values)
             id_ = self.id(cloud, values)
@@ -231,6 +231,16 @@ class ResourceType(Traits):
             cloud.guard(project)
 
     # -- hooks of operations --------------------------------------------------------------------
+
+    def creating(self, cloud: Cloud, inputs: Values) -> str:
+        """Return the failed action in errors of creations."""
+        del cloud, inputs
+        return f"Error creating {self.title}"
+
+    def caller(self, cloud: Cloud, project: str) -> str:
+        """Return the project in which the API must be enabled to create the resource."""
+        del cloud
+        return project
 
     def exclusive(self, cloud: Cloud) -> AbstractContextManager[None]:
         """Return a context for one change; some services allow one change at a time."""

@@ -6,15 +6,12 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from localgcp.errors import CloudError, PolicyConflictError
 from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Emulator, Values, normal_project, text
-from localgcp.gcp.codec import plain, stored
-from localgcp.gcp.plan import updated
 from localgcp.gcp.services.base import ExistingResource, ResourceType, action
 from localgcp.gcp.services.identity import CUSTOM_ROLE, missing_account
 from localgcp.gcp.services.secrets import CRYPTO_KEY, SECRET
@@ -41,8 +38,9 @@ class Grant(ResourceType):
     """Template of the resource's path, for an input that has only the resource's name."""
     resource: str | None = None
     """Type token of the resource; None for a project."""
-    returns: tuple[str, ...] = ()
-    """Outputs that are parts of the path: ``project``, ``region`` or ``location``."""
+    returns: str = ""
+    """The output ``region`` or ``location``, which is a part of the path."""
+    overwrites: bool = True
 
     def resolve(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         """Return the path of the resource in the inputs."""
@@ -85,21 +83,26 @@ class Grant(ResourceType):
         root, name = path.split("/")[:2]
         return project_of_bucket(cloud, name) if root == "b" else name
 
-    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
-        values = plain(inputs)
-        project = self.project(cloud, values)
-        cloud.guard(project)
-        path, id_ = self.resolve(cloud, values), self.id(cloud, values)
+    def creating(self, cloud: Cloud, inputs: Values) -> str:
+        path = self.resolve(cloud, inputs)
+        return f'Error applying IAM policy for {self.title} "{path}"'
+
+    def caller(self, cloud: Cloud, project: str) -> str:
         # A change of a project's policy needs the Resource Manager API in the caller's project.
-        caller = project if self.resource else cloud.settings.project or project
-        with self._applying(path):
-            cloud.need_api(caller, self.api)
-            self._verify(cloud, path, values)
-            policy = rewrite(cloud, path, lambda bindings: add_member(bindings, values))
-        made = self._made(path, policy)
-        outputs = updated(cloud.type, inputs, {}, cloud.settings, made, planning=False)
-        cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
-        return ExistingResource(id_, inputs, outputs)
+        return project if self.resource else cloud.settings.project or project
+
+    def check_fields(self, cloud: Cloud, inputs: Values) -> None:
+        """Do nothing: ``verify`` checks that the resource exists."""
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        path = self.resolve(cloud, inputs)
+        policy = rewrite(cloud, path, lambda bindings: add_member(bindings, inputs))
+        made: Values = {"etag": policy.etag}
+        if self.resource not in (None, DATASET):
+            made[self.target] = path
+        if self.returns:
+            made[self.returns] = path.split("/")[3]
+        return made
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         resource = super().read(cloud, id_)
@@ -119,22 +122,11 @@ class Grant(ResourceType):
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         path = self.resolve(cloud, olds)
-        with self._applying(path):
+        with action(self.creating(cloud, olds)):
             rewrite(cloud, path, lambda bindings: remove_member(bindings, olds))
 
-    def _applying(self, path: str) -> AbstractContextManager[None]:
-        return action(f'Error applying IAM policy for {self.title} "{path}"')
-
-    def _made(self, path: str, policy: Policy) -> Values:
-        made: Values = {"etag": policy.etag}
-        if self.resource is not None:
-            made[self.target] = path
-        for name in self.returns:
-            made[name] = path.split("/")[1 if name == "project" else 3]
-        return made
-
-    def _verify(self, cloud: Cloud, path: str, values: Values) -> None:
-        kind = self.resource
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
+        kind, path = self.resource, self.resolve(cloud, inputs)
         if kind not in (None, DATASET):
             key = path.removeprefix("b/") if path.startswith("b/") else path
             if cloud.store.get(kind, key) is None:
@@ -144,7 +136,7 @@ class Grant(ResourceType):
                 elif kind == ACCOUNT:
                     reason = f"Unknown service account: {path.rpartition('/')[2]}"
                 raise CloudError(404, reason, "notFound")
-        role, member = text(values, "role"), text(values, "member")
+        role, member = text(inputs, "role"), text(inputs, "member")
         if not _ROLE.fullmatch(role):
             raise CloudError(400, f"Invalid role name: {role}")
         is_local_role = role.startswith("projects/") and is_local(role.removeprefix("projects/"))
@@ -212,17 +204,14 @@ class DatasetGrant(Grant):
         has_condition = bool(inputs.get("condition"))
         return "IAM conditions not allowed on BigQuery Dataset IAM" if has_condition else None
 
-    def _verify(self, cloud: Cloud, path: str, values: Values) -> None:
-        name = path.rpartition("/")[2]
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
+        name = self.resolve(cloud, inputs).rpartition("/")[2]
         # https://docs.cloud.google.com/bigquery/docs/datasets#dataset-naming
         if not re.fullmatch("[A-Za-z0-9_]{1,1024}", name):
             rule = "Dataset IDs must be alphanumeric (plus underscores)"
             reason = f'Invalid dataset ID "{name}". {rule}, of 1024 characters at most.'
             raise CloudError(400, reason, "invalid")
-        super()._verify(cloud, path, values)
-
-    def _made(self, path: str, policy: Policy) -> Values:
-        return {"etag": policy.etag, "project": path.split("/")[1]}
+        super().verify(cloud, project, inputs)
 
 
 def _grant(service: str, target: str, path: str, title: str, resource: str | None) -> Grant:
@@ -253,16 +242,15 @@ TYPES: Final[dict[str, ResourceType]] = {
     ),
     "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": replace(
         _grant(_REGISTRY, "repository", _REPOSITORY, f"{_REGISTRY} repository", REPOSITORY),
-        returns=("project", "location"),
+        returns="location",
     ),
     "gcp:secretmanager/secretIamMember:SecretIamMember": replace(
         _grant("secretmanager", "secretId", _SECRET, "secretmanager secret", SECRET),
-        returns=("project",),
         project_later=True,
     ),
     "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember": replace(
         _grant("compute", "subnetwork", _SUBNETWORK, "compute subnetwork", SUBNETWORK),
-        returns=("project", "region"),
+        returns="region",
     ),
     "gcp:bigquery/datasetIamMember:DatasetIamMember": DatasetGrant(
         "Bigquery Dataset",

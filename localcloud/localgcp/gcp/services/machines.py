@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -66,9 +65,6 @@ class Reservation(Compute):
     """A reservation (``gcp.compute.Reservation``); ``inUseCount`` counts machines of jobs."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
-        zone = self.part(cloud, inputs, "zone")
-        if not re.fullmatch(r"[a-z]+-[a-z]+\d+-[a-z]", zone):
-            raise invalid("zone", zone, "Unknown zone.")
         share = inputs.get("shareSettings") or {}
         projects = share.get("projectMaps") or share.get("projects")
         if share.get("shareType") == "SPECIFIC_PROJECTS" and not projects:
