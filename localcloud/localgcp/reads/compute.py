@@ -51,16 +51,11 @@ def reservation(request: Request) -> dict[str, Any]:
     resource = None if request.denied else reservations.find(request.store, name)
     if resource is None:
         raise RefusedRequestError(404, f"The resource '{name}' was not found")
-    stored = request.store.get(reservations.RESERVATION, resource.path)
-    values = dict(stored.outputs) if stored else {}
-    share = values.get("shareSettings") or {}
+    document = read_resource(request.store, resource.path)
+    share = document.get("shareSettings") or {}
     maps = {p["id"]: {"projectId": p["id"]} for p in share.get("projectMaps") or ()}
     shared = {"shareType": resource.share_type} | ({"projectMap": maps} if maps else {})
-    machines = {**values["specificReservation"], "count": str(resource.count)}  # int64 in JSON
-    unchanged = ("specificReservationRequired", "reservationSharingPolicy", "deleteAtTime")
-    same = {key: values[key] for key in unchanged if key in values}
-    fields = {"shareSettings": shared, "specificReservation": machines, "status": "READY"}
-    return {**read_resource(request.store, resource.path), **same, **fields}
+    return {**document, "shareSettings": shared, "status": "READY"}
 
 
 def network(request: Request) -> dict[str, Any]:
