@@ -77,9 +77,9 @@ def _live(
     if not can_check():
         text = "this system does not report who owns a connection: other users of this machine"
         warnings.append(f"{text} can connect")
-    if storage.refusal:
+    if refusal := storage.emulator.refusal:
         text = "other users of this machine can reach the storage emulator: it has no private"
-        warnings.append(f"{text} network ({storage.refusal})")
+        warnings.append(f"{text} network ({refusal})")
     info = ServerInfo(os.getpid(), port, storage.port, started, registry.port, tuple(warnings))
     info.write(home.server_file)
     print(f"ready: vertex 127.0.0.1:{port}, storage {storage.url}")

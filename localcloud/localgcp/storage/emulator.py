@@ -71,7 +71,7 @@ class StorageEmulator(ChildServer):
     """One emulator process that serves the folder ``root``.
 
     With ``private``, the emulator has a private network, which only ``connection`` reaches. If the
-    system refuses this, ``refusal`` has the reason.
+    system refuses this, ``refusal`` has the reason, and other users can reach the emulator.
     """
 
     role = "storage"

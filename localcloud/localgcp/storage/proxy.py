@@ -281,11 +281,6 @@ class StorageFront:
         """Return the address for clients."""
         return f"http://127.0.0.1:{self.port}"
 
-    @property
-    def refusal(self) -> str | None:
-        """Return the reason why other users can reach the emulator, or None."""
-        return self.emulator.refusal
-
     def start(self, port: int) -> None:
         """Start to serve at ``port``. Raises LocalCloudError."""
         self.port = port
