@@ -40,27 +40,29 @@ class PluginError(StandInError):
 
 
 class CloudError(PluginError):
-    """An error of Google Cloud with an HTTP status, in the wording of the official plugin."""
+    """An error of Google Cloud with an HTTP status, in the wording of the official plugin.
 
-    def __init__(self, doing: str, code: int, text: str, status: str) -> None:
-        self.code = code
-        super().__init__(f"{doing}: googleapi: Error {code}: {text}, {status}")
+    ``doing`` is the failed action; ``ResourceType`` completes the errors of its hooks.
+    """
+
+    form = "googleapi: Error {code}: {text}, {status}"
+
+    def __init__(self, code: int, text: str, status: str = "badRequest", doing: str = "") -> None:
+        self.code, self.doing = code, doing
+        super().__init__(self.form.format(code=code, text=text, status=status))
+
+    def __str__(self) -> str:
+        return f"{self.doing}: {super().__str__()}"
 
 
 class OperationError(CloudError):
     """A failed long-running operation with a code of ``google.rpc.Code``."""
 
-    def __init__(self, doing: str, code: int, text: str) -> None:
-        self.code = code
-        Exception.__init__(self, f"{doing}: Error code {code}, message: {text}")
+    form = "Error code {code}, message: {text}"
 
 
 class RefusedError(PluginError):
     """A call that the stand-in itself refuses; the text imitates no error of Google Cloud."""
-
-
-class NameTooLongError(PluginError):
-    """A resource's name that is too long for an automatic name."""
 
 
 class UnsafePathError(StandInError, OSError):
@@ -115,17 +117,7 @@ class UnlistableBucketError(StandInError):
 
 
 class PolicyConflictError(StandInError):
-    """An IAM policy that changed between a read and a write."""
-
-    code = 409
-    status = "ABORTED"
-
-    def __init__(self, resource: str) -> None:
-        self.resource = resource
-        super().__init__(
-            "There were concurrent policy changes. Please retry the whole read-modify-write with "
-            "exponential backoff. The request's ETag did not match the current policy's ETag."
-        )
+    """The IAM policy of the named resource changed between a read and a write."""
 
 
 class ApiError(StandInError):

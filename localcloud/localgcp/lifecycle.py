@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +20,8 @@ from localgcp.errors import LocalCloudError
 from localgcp.gcp.schema import MEASURED, version
 from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private, path_without
 from localgcp.home.environment import server_environment
-from localgcp.home.servers import ServerInfo
-from localgcp.storage.emulator import is_healthy
+from localgcp.home.servers import ServerInfo, responds
+from localgcp.storage.requests import HEALTHCHECK
 from localgcp.system import processes
 from localgcp.system.processes import start_time, wait_until
 from localgcp.system.root_directory import make_folder
@@ -44,7 +43,8 @@ def healthy(info: ServerInfo) -> bool:
         socket.create_connection(("127.0.0.1", info.vertex_port), timeout=2).close()
     except OSError:
         return False
-    return is_healthy(http.client.HTTPConnection("127.0.0.1", info.storage_port, timeout=2))
+    storage = http.client.HTTPConnection("127.0.0.1", info.storage_port, timeout=2)
+    return responds(storage, HEALTHCHECK)
 
 
 def start(home: Home, report: Report) -> ServerInfo:
@@ -154,23 +154,23 @@ def _spawn(home: Home) -> ServerInfo:
             start_new_session=True,
             umask=PRIVATE_UMASK,
         )
-    deadline = time.monotonic() + _START_SECONDS
-    while True:
+
+    def ready() -> ServerInfo | None:
         info = ServerInfo.read(home.server_file)
-        if info and info.pid == process.pid:
-            return info
-        if process.poll() is not None:
-            with home.server_log.open("rb") as log:
-                log.seek(begin)
-                lines = log.read().decode(errors="replace").splitlines()
-            errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
-            text = errors[-1] if errors else f"see {home.server_log}"
-            raise LocalCloudError(f"the local cloud did not start: {text}")
-        if time.monotonic() > deadline:
-            process.kill()
-            text = f"the local cloud was not ready after {_START_SECONDS:.0f} s."
-            raise LocalCloudError(text, f"see {home.server_log}.")
-        time.sleep(0.03)
+        return info if info and info.pid == process.pid else None
+
+    if not wait_until(lambda: ready() or process.poll() is not None, _START_SECONDS):
+        process.kill()
+        text = f"the local cloud was not ready after {_START_SECONDS:.0f} s."
+        raise LocalCloudError(text, f"see {home.server_log}.")
+    if info := ready():
+        return info
+    with home.server_log.open("rb") as log:
+        log.seek(begin)
+        lines = log.read().decode(errors="replace").splitlines()
+    errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
+    text = errors[-1] if errors else f"see {home.server_log}"
+    raise LocalCloudError(f"the local cloud did not start: {text}")
 
 
 def _end_server(home: Home) -> None:

@@ -18,6 +18,7 @@ import grpc
 from google.protobuf import empty_pb2, json_format
 
 from localgcp.apis.client import Api
+from localgcp.apis.field_rules import json_name
 from localgcp.apis.messages import (
     custom_job,
     hyperparameter_tuning_job,
@@ -30,10 +31,10 @@ from localgcp.clients import cloud_sdk, python_clients
 from localgcp.errors import ApiError
 from localgcp.faults.table import FaultTable
 from localgcp.home.environment import without_real_cloud
+from localgcp.home.servers import choose_port
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.storage.proxy import StorageFront
 from localgcp.storage.requests import StorageRequest
-from localgcp.system.ports import choose_port
 from localgcp.vertex.records import new_id, now
 
 
@@ -54,26 +55,23 @@ class _Kind:
     message: Any
     noun: str
     """Name in methods, such as ``custom_job`` in ``create_custom_job``."""
-    collection: str
-    ended: Mapping[str, Any]
-    """Fields of a succeeded job."""
+    state: str = "JOB_STATE_SUCCEEDED"
+    """State of a succeeded job."""
     has_cancel: bool = True
+
+    @property
+    def collection(self) -> str:
+        return f"{json_name(self.noun)}s"
 
 
 _JOBS: Final = (
-    _Kind(custom_job.CustomJob, "custom_job", "customJobs", {"state": "JOB_STATE_SUCCEEDED"}),
-    _Kind(
-        hyperparameter_tuning_job.HyperparameterTuningJob,
-        "hyperparameter_tuning_job",
-        "hyperparameterTuningJobs",
-        {"state": "JOB_STATE_SUCCEEDED"},
-    ),
+    _Kind(custom_job.CustomJob, "custom_job"),
+    _Kind(hyperparameter_tuning_job.HyperparameterTuningJob, "hyperparameter_tuning_job"),
 )
 _PIPELINE: Final = _Kind(
     training_pipeline.TrainingPipeline,
     "training_pipeline",
-    "trainingPipelines",
-    {"state": "PIPELINE_STATE_SUCCEEDED"},
+    "PIPELINE_STATE_SUCCEEDED",
     has_cancel=False,
 )
 
@@ -90,7 +88,7 @@ class _Recorded:
         self.requests.append(RecordedRequest(kind.message.__name__, parent, body))
         answer = kind.message()
         times = dict.fromkeys(("createTime", "startTime", "endTime", "updateTime"), time)
-        body = {**body, "name": name, **kind.ended, **times}
+        body = {**body, "name": name, "state": kind.state, **times}
         # Some messages do not have all of these fields.
         json_format.ParseDict(body, kind.message.pb(answer), ignore_unknown_fields=True)
         self.answers[name] = answer

@@ -18,12 +18,11 @@ from localgcp.access.callers import can_check
 from localgcp.errors import LocalCloudError
 from localgcp.faults.table import FaultTable
 from localgcp.home import PRIVATE_UMASK, Home, open_private
-from localgcp.home.servers import ServerInfo
+from localgcp.home.servers import ServerInfo, choose_port
 from localgcp.lifecycle import end_work
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.storage.proxy import StorageFront
 from localgcp.system import processes
-from localgcp.system.ports import choose_port
 from localgcp.system.root_directory import delete_folder
 
 if TYPE_CHECKING:
@@ -78,9 +77,9 @@ def _live(
     if not can_check():
         text = "this system does not report who owns a connection: other users of this machine"
         warnings.append(f"{text} can connect")
-    if storage.refusal:
+    if refusal := storage.emulator.refusal:
         text = "other users of this machine can reach the storage emulator: it has no private"
-        warnings.append(f"{text} network ({storage.refusal})")
+        warnings.append(f"{text} network ({refusal})")
     info = ServerInfo(os.getpid(), port, storage.port, started, registry.port, tuple(warnings))
     info.write(home.server_file)
     print(f"ready: vertex 127.0.0.1:{port}, storage {storage.url}")

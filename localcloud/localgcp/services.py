@@ -17,6 +17,7 @@ from localgcp.containers.registry import Registry, find_program
 from localgcp.faults.calls import CallFaults
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, Ports
+from localgcp.home.servers import choose_port, listen
 from localgcp.inventory.store import Store
 from localgcp.reads.projects import ProjectService
 from localgcp.reads.secretmanager import SecretService
@@ -29,7 +30,6 @@ from localgcp.serving.endpoints import EndpointService
 from localgcp.serving.models import ModelService
 from localgcp.serving.service import PredictionService, Serving
 from localgcp.storage.proxy import StorageFront
-from localgcp.system.ports import choose_port, listen
 from localgcp.tuning.service import Tuning, TuningService
 from localgcp.vertex.collections import ResourceTable
 from localgcp.vertex.log_entries import LogService

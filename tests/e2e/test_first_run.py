@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from localgcp.inventory.projects import local_project_number
+from localgcp.inventory.resource_paths import project_number
 from tests.conftest import ROOT, running_checkout
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -20,7 +20,7 @@ PROJECT = "local-first"
 def test_each_command_of_a_first_run_succeeds_and_nothing_is_left(tmp_path: Path) -> None:
     [commands] = re.findall(r"( *vt preflight.*?)```", (EXAMPLE / "README.md").read_text(), re.S)
     content = yaml.safe_load((EXAMPLE / "Pulumi.first.yaml").read_text())
-    number = local_project_number(PROJECT)
+    number = project_number(PROJECT)
     content["config"] |= {"gcp:project": PROJECT, "vertex-training:projectNumber": number}
     with running_checkout(tmp_path / "checkout") as checkout:
         (checkout.path / "Pulumi.first.yaml").write_text(yaml.safe_dump(content))

@@ -73,4 +73,4 @@ def test_job_naming_the_owners_connection_is_not_the_owner(port: int, service: W
         assert method(b"", timeout=60) == b"owner"
         peer = service.peers[-1]  # whose number is the next one
         for name in (peer, peer.removeprefix("unix:")):
-            assert ask_as_job(port, f"{gate.CONNECTION}={name}") != "owner"
+            assert ask_as_job(port, f"vt-connection={name}") != "owner"

@@ -10,7 +10,7 @@ from typing import Final
 
 from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
 
-from localgcp.inventory.projects import local_project_number
+from localgcp.inventory.resource_paths import project_number
 from vertex_training.customjob.google import backends
 from vertex_training.customjob.google.job_service import (
     AnyJob,
@@ -98,7 +98,7 @@ class Jobs:
         """Return the ``Jobs`` of the job's project: the stack's own, or the one for script runs."""
         project = job.name.split("/")[1]
         scripts = self._scripts
-        names = (scripts.ref.project, local_project_number(scripts.ref.project)) if scripts else ()
+        names = (scripts.ref.project, project_number(scripts.ref.project)) if scripts else ()
         return scripts if scripts and project in names else self
 
     def find(self, wanted: str) -> AnyJob:

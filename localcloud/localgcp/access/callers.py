@@ -123,11 +123,11 @@ def _lookup() -> Lookup | None:
     return None
 
 
-def _is_ambiguous(uid: int, proc: Path = Path("/proc")) -> bool:
+def _is_ambiguous(uid: int) -> bool:
     """Return whether the kernel shows users of other user namespaces as ``uid``, too."""
     try:
-        overflow = int((proc / "sys/kernel/overflowuid").read_text())
-        mapped = (proc / "self/uid_map").read_text().split()
+        overflow = int(Path("/proc/sys/kernel/overflowuid").read_text())
+        mapped = Path("/proc/self/uid_map").read_text().split()
     except (OSError, ValueError):
         return False
     return uid == overflow and mapped != ["0", "0", str(2**32 - 1)]

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import itertools
 import os
-import secrets
 import socket
 import struct
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent import futures
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -30,8 +29,6 @@ from localgcp.errors import ApiError, LocalCloudError
 from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder
 
-#: Metadata key with the name of the connection of a call.
-CONNECTION: Final = "vt-connection"
 #: First bytes of an HTTP/2 client (RFC 9113, 3.4), which no page in a browser can send.
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _BLOCK: Final = 1 << 16
@@ -43,45 +40,23 @@ _REFUSED_SECONDS: Final = 5.0
 #: Value of SO_LINGER with which a closed connection discards unsent data and sends RST.
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
-#: Function that serves a connection until it ends; the connection's first bytes are an argument.
-HttpServer = Callable[[socket.socket, bytes], None]
+#: Function that serves a connection until it ends; its first bytes and name are arguments.
+HttpServer = Callable[[socket.socket, bytes, str], None]
 
-#: Connections by the address of the peer. Callers must not send an address, which can be guessed.
+#: Connections by name, which is the address of the peer in gRPC. Names can be guessed, so callers
+#: must not send a name.
 _OPEN: Final[dict[str, socket.socket]] = {}
-#: Connections by secret name. Calls that arrive over another connection contain the name.
-_NAMED: Final[dict[str, socket.socket]] = {}
 #: Number of replica changes at the last lookup, and the owner, by connection. Cached, because a
 #: lookup takes up to 0.1 s and one connection may send many predictions a second.
 _GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, Guest | None]]] = WeakKeyDictionary()
 
 
-@contextmanager
-def known_by_name(connection: socket.socket) -> Iterator[str]:
-    """Yield a secret name of the connection, which ``guest_behind`` accepts while the block runs.
-
-    Use the name in the metadata of calls that reach the gRPC server over another connection.
-    """
-    name = secrets.token_hex(16)
-    _NAMED[name] = connection
-    try:
-        yield name
-    finally:
-        _NAMED.pop(name, None)
-
-
 def guest_behind(context: grpc.ServicerContext) -> Guest | None:
     """Return the job that called this method; None if the caller is not a job."""
-    metadata = {key: value for key, value in context.invocation_metadata() or ()}
-    named = metadata.get(CONNECTION)
-    connection = connection_of(context.peer()) if named is None else named_connection(str(named))
+    connection = connection_of(context.peer())
     if connection is None:
         raise ApiError(grpc.StatusCode.UNAVAILABLE, "the connection has ended.")
     return guest_at(connection)
-
-
-def named_connection(name: str) -> socket.socket | None:
-    """Return the connection registered by ``known_by_name``; None if it has ended."""
-    return _NAMED.get(name)
 
 
 def guest_at(connection: socket.socket) -> Guest | None:
@@ -130,14 +105,13 @@ class GatedServer:
         at: int | socket.socket,
         service: str,
         folder: Path | None = None,
-        rest: Callable[[Path, int], HttpServer] | None = None,
+        rest: HttpServer | None = None,
     ) -> None:
         """Start ``server``, which needs handlers and a ``PageInterceptor`` but no port.
 
         ``at`` is a port (0: any free port) or a listening socket. ``service`` is a name for the
-        log. ``folder`` is the folder of Unix sockets if its path is short enough. ``rest`` returns
-        the function that serves HTTP/1 connections, from the server's Unix socket and the port.
-        Raises LocalCloudError.
+        log. ``folder`` is the folder of Unix sockets if its path is short enough. ``rest`` serves
+        HTTP/1 connections. Raises LocalCloudError.
         """
         try:
             self._listener = socket.create_server(("127.0.0.1", at)) if isinstance(at, int) else at
@@ -145,6 +119,7 @@ class GatedServer:
             raise LocalCloudError(f"port {at} is in use by another program.") from error
         self.port: int = self._listener.getsockname()[1]
         self._numbers, self._log = itertools.count(), RefusalLog(service)
+        self._rest = rest
         self._refused = threading.BoundedSemaphore(_REFUSED_AT_ONCE)
         self._server = server
         self._refusing = grpc.server(futures.ThreadPoolExecutor(1), handlers=[_RefusingHandler()])
@@ -153,7 +128,6 @@ class GatedServer:
         for listener, path in ((server, self._inner), (self._refusing, self._refusal)):
             listener.add_insecure_port(f"unix:{path}")
             listener.start()
-        self._serve_http = rest(self._inner, self.port) if rest else None
         make_thread(self._accept).start()
 
     def stop(self, grace: float | None) -> threading.Event:
@@ -184,7 +158,7 @@ class GatedServer:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             who = caller(connection)
             if who.allowed:
-                self._pass_on(connection, self._inner, self._serve_http)
+                self._pass_on(connection, self._inner, self._rest)
             elif self._refused.acquire(blocking=False):
                 try:
                     self._log.refused(who)
@@ -200,26 +174,17 @@ class GatedServer:
             if not (more := connection.recv(_BLOCK)):
                 return
             begin += more
-        if not begin.startswith(_PREFACE) and http is not None:
-            http(connection, begin)
-            return
-        if not begin.startswith(_PREFACE):
-            refuse(connection, "this is a gRPC server; requests from web pages are refused.")
-            return
         name = str(self._folder / f"c{next(self._numbers)}")
-        with socket.socket(socket.AF_UNIX) as inner:
-            inner.bind(name)  # gRPC reports this name as the peer's address
-            try:
-                inner.connect(str(server))
-                _OPEN[name] = connection
-                inner.sendall(begin)
-                back = make_thread(_copy, inner, connection)
-                back.start()
-                _copy(connection, inner)
-                back.join()
-            finally:
-                _OPEN.pop(name, None)
-                os.unlink(name)
+        _OPEN[name] = connection
+        try:
+            if begin.startswith(_PREFACE):
+                _join(connection, begin, name, server)
+            elif http is not None:
+                http(connection, begin, name)
+            else:
+                refuse(connection, "this is a gRPC server; requests from web pages are refused.")
+        finally:
+            del _OPEN[name]
 
 
 def _private_folder(wanted: Path | None, service: str) -> Path:
@@ -234,6 +199,20 @@ def _refusal(text: str) -> grpc.RpcMethodHandler[Any, Any]:
         context.abort(grpc.StatusCode.PERMISSION_DENIED, text)
 
     return grpc.stream_stream_rpc_method_handler(refuse)
+
+
+def _join(connection: socket.socket, begin: bytes, name: str, server: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as inner:
+        inner.bind(name)  # gRPC reports this name as the peer's address
+        try:
+            inner.connect(str(server))
+            inner.sendall(begin)
+            back = make_thread(_copy, inner, connection)
+            back.start()
+            _copy(connection, inner)
+            back.join()
+        finally:
+            os.unlink(name)
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:

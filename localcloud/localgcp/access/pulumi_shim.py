@@ -97,7 +97,7 @@ def own_salt(text: str) -> str | None:
     if not salt or not project:
         return None
     _find_package()
-    from localgcp.inventory.projects import is_local
+    from localgcp.inventory.resource_paths import is_local
 
     return salt[1] if is_local(project[1]) else None
 

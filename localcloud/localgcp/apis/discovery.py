@@ -17,12 +17,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from localgcp.apis.transcoding import BOOLEANS, Scalar, Shape, check, message_shape
 from localgcp.errors import InvalidRequestError
 
-_INTEGERS: Final = {
-    "int32": Scalar.INT32,
-    "uint32": Scalar.UINT32,
-    "int64": Scalar.INT64,
-    "uint64": Scalar.UINT64,
-}
 _SCALARS: Final = {
     "boolean": Scalar.BOOL,
     "integer": Scalar.INT32,
@@ -163,7 +157,8 @@ def _shape(schema: Mapping[str, Any]) -> Shape:
         return Shape(scalar=Scalar.BYTES)
     if kind := {"google-datetime": Timestamp, "google-duration": Duration}.get(form):
         return message_shape(kind.DESCRIPTOR)
-    return Shape(scalar=_INTEGERS.get(form) or _SCALARS[resolved["type"]])
+    # Formats such as ``int64`` have the names of scalar types.
+    return Shape(scalar=Scalar.__members__.get(form.upper()) or _SCALARS[resolved["type"]])
 
 
 def _fit(value: Any, schema: Mapping[str, Any]) -> Any:

@@ -1,45 +1,41 @@
-"""Serve REST requests through calls to the local gRPC server, except requests of web pages."""
+"""Serve REST requests through the handlers of the gRPC server, except requests of web pages."""
 
 from __future__ import annotations
 
 import io
 import json
 import socket
+import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from urllib.parse import parse_qsl
 
 import grpc
+from google.api_core.exceptions import from_grpc_status
 from google.protobuf.message import DecodeError
 
 from localgcp.access.callers import RefusalLog
-from localgcp.access.gate import CONNECTION, HttpServer, known_by_name
 from localgcp.access.web import LocalHandler, check_page
 from localgcp.apis import transcoding
 from localgcp.apis.client import HttpRule, Method, find_rule
-from localgcp.errors import ExchangeEndedError, InvalidRequestError, RefusedRequestError
+from localgcp.errors import (
+    ApiError,
+    ExchangeEndedError,
+    InvalidRequestError,
+    RefusedRequestError,
+)
 
+#: Seconds after which a call that a fault does not answer ends.
+_CALL_SECONDS: Final = 300.0
 #: Maximum bytes of a request's body, as for a gRPC call.
 _MAX_BYTES: Final = 32 << 20
-_CODE: Final = grpc.StatusCode
-#: gRPC code -> HTTP status (google/rpc/code.proto).
+#: gRPC code -> HTTP status, except codes with the status 500 (google/rpc/code.proto).
 _STATUS: Final = {
-    _CODE.CANCELLED: 499,
-    _CODE.INVALID_ARGUMENT: 400,
-    _CODE.DEADLINE_EXCEEDED: 504,
-    _CODE.NOT_FOUND: 404,
-    _CODE.ALREADY_EXISTS: 409,
-    _CODE.PERMISSION_DENIED: 403,
-    _CODE.UNAUTHENTICATED: 401,
-    _CODE.RESOURCE_EXHAUSTED: 429,
-    _CODE.FAILED_PRECONDITION: 400,
-    _CODE.ABORTED: 409,
-    _CODE.OUT_OF_RANGE: 400,
-    _CODE.UNIMPLEMENTED: 501,
-    _CODE.UNAVAILABLE: 503,
+    code: int(number)
+    for code in grpc.StatusCode
+    if (number := from_grpc_status(code, "").code) not in (None, 500)
 }
 #: HTTP status -> the first gRPC code in ``_STATUS``.
 CODES: Final = {number: code for code, number in reversed(_STATUS.items())}
@@ -54,36 +50,42 @@ _NAMES: Final = {number: code.name for code, number in _STATUS.items()} | {
 }
 
 
+class _Context:
+    """The methods of ``grpc.ServicerContext`` that hooks and services use."""
+
+    def __init__(self, connection: str) -> None:
+        self._connection = connection
+
+    def peer(self) -> str:
+        return self._connection
+
+    def abort(self, code: grpc.StatusCode, details: str) -> NoReturn:
+        raise ApiError(code, details)
+
+    def add_callback(self, callback: Callable[[], None]) -> bool:
+        timer = threading.Timer(_CALL_SECONDS, callback)
+        timer.daemon = True
+        timer.start()
+        return True
+
+
 class RestFront:
-    """Serves ``methods`` over REST."""
+    """Serves methods over REST with their gRPC handlers."""
 
-    def __init__(
-        self, methods: Iterable[Method], also: Also = lambda *_: None, *, takes_beta: bool = False
-    ) -> None:
+    def __init__(self, handlers: Mapping[Method, Any], also: Also, *, takes_beta: bool) -> None:
         # ``also`` answers other requests; ``takes_beta`` serves v1beta1 like v1.
-        self.port, self._server, self._methods, self._also = 0, Path(), methods, also
-        self._takes_beta = takes_beta
-
-    def at(self, server: Path, port: int) -> HttpServer:
-        """Return the REST server at ``port`` for the gRPC server at the Unix socket ``server``."""
-        self.port, self._server = port, server
-        return self.serve
-
-    @cached_property
-    def _channel(self) -> grpc.Channel:
-        options = [("grpc.max_receive_message_length", -1)]
-        return grpc.insecure_channel(f"unix:{self._server}", options=options)
+        self._handlers, self._also, self._takes_beta = handlers, also, takes_beta
 
     @cached_property
     def _rules(self) -> list[HttpRule]:
-        return [rule for method in self._methods for rule in method.rules()]
+        return [rule for method in self._handlers for rule in method.rules()]
 
-    def serve(self, connection: socket.socket, begin: bytes) -> None:
+    def serve(self, connection: socket.socket, begin: bytes, name: str) -> None:
         """Answer all requests of a connection. ``begin`` has the bytes that were already read."""
-        _Exchange(connection, begin, self)
+        _Exchange(connection, begin, name, self)
 
     def answer(self, verb: str, target: str, body: bytes, connection: str = "") -> bytes:
-        """Return the answer as JSON. Raises RefusedRequestError, RpcError or DecodeError."""
+        """Return the answer as JSON. Raises RefusedRequestError, ApiError or DecodeError."""
         path, _, query = target.partition("?")
         if self._takes_beta and path.startswith("/v1beta1/"):
             path = path.replace("/v1beta1/", "/v1/", 1)
@@ -96,20 +98,21 @@ class RestFront:
         pairs = parse_qsl(query, keep_blank_values=True)
         request: Any = rule.method.plain_request()
         request = transcoding.request_message(rule, fields, pairs, body, request)
-        # Without serializers, the argument and the result are bytes.
-        call: Callable[..., bytes] = self._channel.unary_unary(f"/{rule.method.path}", None, None)
-        metadata = ((CONNECTION, connection),) if connection else ()
-        sent = call(request.SerializeToString(), timeout=300.0, metadata=metadata)
+        handler = self._handlers[rule.method]
+        message = handler.request_deserializer(request.SerializeToString())
+        result = handler.unary_unary(message, _Context(connection))
         response: Any = rule.method.plain_response()
-        response.ParseFromString(sent)
+        response.ParseFromString(handler.response_serializer(result))
         return transcoding.response_body(response)
 
 
 class _Exchange(LocalHandler):
     refusals = RefusalLog("vertex")
 
-    def __init__(self, connection: socket.socket, begin: bytes, front: RestFront) -> None:
-        self._begin, self._front = begin, front
+    def __init__(
+        self, connection: socket.socket, begin: bytes, name: str, front: RestFront
+    ) -> None:
+        self._begin, self._name, self._front = begin, name, front
         super().__init__(connection, connection.getpeername(), None)  # pyright: ignore[reportArgumentType]
 
     def setup(self) -> None:
@@ -120,9 +123,8 @@ class _Exchange(LocalHandler):
     def exchange(self) -> None:
         try:
             body = self._content()
-            check_page(self.sent_headers(), self._front.port)
-            with known_by_name(self.connection) as name:
-                answer = self._front.answer(self.command, self.path, body, name)
+            check_page(self.sent_headers(), self.connection.getsockname()[1])
+            answer = self._front.answer(self.command, self.path, body, self._name)
             self._answer(200, answer)
         except RefusedRequestError as error:
             self.close_connection = True
@@ -134,12 +136,9 @@ class _Exchange(LocalHandler):
             else:
                 body = _error(error.status, name, f"local cloud: {error}", reason=error.reason)
             self._answer(error.status, body)
-        except grpc.RpcError as error:
-            code, text = _CODE.UNKNOWN, str(error)
-            if isinstance(error, grpc.Call):
-                code, text = error.code(), error.details() or ""
-            number = _STATUS.get(code, 500)
-            self._answer(number, _error(number, code.name, text))
+        except ApiError as error:
+            number = _STATUS.get(error.code, 500)
+            self._answer(number, _error(number, error.code.name, error.message))
         except DecodeError:
             raise ExchangeEndedError from None  # a fault truncated the answer
         except (ExchangeEndedError, OSError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import socket
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,32 +72,34 @@ def serve(
     v1beta1 over REST. ``on_unserved`` is called with each unknown gRPC method. Raises
     LocalCloudError if the port is in use.
     """
-    tables: dict[str, dict[str, grpc.RpcMethodHandler]] = {}
-    methods: list[Method] = []
-    for implementation in implementations:
-        for method in implementation.api.methods(implementation):
-            methods.append(method)
-            table = tables.setdefault(method.path.partition("/")[0], {})
-            table[method.name] = _handler(method, getattr(implementation, method.verb), hooks)
+    handlers = {
+        method: _handler(method, getattr(implementation, method.verb), hooks)
+        for implementation in implementations
+        for method in implementation.api.methods(implementation)
+    }
     server = grpc.server(
         futures.ThreadPoolExecutor(16),
-        handlers=[
-            *(grpc.method_handlers_generic_handler(*table) for table in tables.items()),
-            _Unserved(on_unserved),
-        ],
+        handlers=[_Handlers(handlers, on_unserved)],
         interceptors=[gate.PageInterceptor()],
         options=[("grpc.max_receive_message_length", 32 << 20)],
     )
-    rest = RestFront(methods, also, takes_beta=takes_beta)
-    return gate.GatedServer(server, at, "vertex", folder, rest.at)
+    rest = RestFront(handlers, also, takes_beta=takes_beta)
+    return gate.GatedServer(server, at, "vertex", folder, rest.serve)
 
 
-class _Unserved(grpc.GenericRpcHandler):
-    def __init__(self, report: Callable[[str], None]) -> None:
+class _Handlers(grpc.GenericRpcHandler):
+    """Calls the handler of a method's path; reports and refuses other methods."""
+
+    def __init__(
+        self, handlers: Mapping[Method, grpc.RpcMethodHandler], report: Callable[[str], None]
+    ) -> None:
+        self._handlers = {f"/{method.path}": handler for method, handler in handlers.items()}
         self._report = report
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
         name = str(handler_call_details.method)
+        if handler := self._handlers.get(name):
+            return handler
         self._report(name)
 
         def refuse(_request: bytes, context: grpc.ServicerContext) -> bytes:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -152,25 +153,8 @@ _SYSTEM: Final = frozenset(
     {"alt", "fields", "key", "prettyPrint", "quotaUser", "userProject", "uploadType"}
     | {"upload_protocol", "access_token", "oauth_token", "callback", "xgafv", "bearer_token", "pp"}
 )
-#: Messages with a special JSON form (protobuf.dev/programming-guides/json).
-_WELL_KNOWN: Final = frozenset(
-    f"google.protobuf.{name}"
-    for name in (
-        *("Any", "Duration", "FieldMask", "ListValue", "Struct", "Timestamp", "Value"),
-        *("BoolValue", "BytesValue", "DoubleValue", "FloatValue", "Int32Value", "Int64Value"),
-        *("StringValue", "UInt32Value", "UInt64Value"),
-    )
-)
-_SCALARS: Final = {
-    FieldDescriptor.CPPTYPE_STRING: Scalar.STRING,
-    FieldDescriptor.CPPTYPE_BOOL: Scalar.BOOL,
-    FieldDescriptor.CPPTYPE_DOUBLE: Scalar.DOUBLE,
-    FieldDescriptor.CPPTYPE_FLOAT: Scalar.DOUBLE,
-    FieldDescriptor.CPPTYPE_INT32: Scalar.INT32,
-    FieldDescriptor.CPPTYPE_UINT32: Scalar.UINT32,
-    FieldDescriptor.CPPTYPE_INT64: Scalar.INT64,
-    FieldDescriptor.CPPTYPE_UINT64: Scalar.UINT64,
-}
+#: Package of messages with a special JSON form (protobuf.dev/programming-guides/json).
+_WELL_KNOWN: Final = "google.protobuf"
 #: Errors that ParseDict raises for some wrong values instead of ParseError.
 _WRONG_VALUE: Final = (ValueError, TypeError, AttributeError)
 _M = TypeVar("_M", bound=Message)
@@ -197,16 +181,12 @@ def request_message(
     _parse(document, message)
     taken = {*rule.fields, *([rule.body] if rule.body else [])}
     parameters: dict[str, Any] = {}
+    for path, value in path_fields.items():
+        _add(parameters, path, value, descriptor, set())
     for key, value in query:
         if key.removeprefix("$").removeprefix(".") not in _SYSTEM:
             _add(parameters, key, value, descriptor, taken)
     _parse(parameters, message)
-    for path, value in path_fields.items():
-        target: Any = message
-        *parents, last = path.split(".")
-        for parent in parents:
-            target = getattr(target, parent)
-        setattr(target, last, value)
     return message
 
 
@@ -224,7 +204,7 @@ def _document(body: bytes) -> dict[str, Any]:
 def message_shape(descriptor: Descriptor) -> Shape:
     """Return the JSON shape that a message accepts."""
     name = descriptor.full_name
-    if name in _WELL_KNOWN:
+    if descriptor.file.package == _WELL_KNOWN:
 
         def parses(document: Any) -> bool:
             try:
@@ -250,9 +230,10 @@ def _field_shape(field: FieldDescriptor) -> Shape:
         values = frozenset(value.name for value in enum.values)
         one = Shape(scalar=Scalar.ENUM, values=values, name=enum.full_name)
     else:
-        is_bytes = field.type == FieldDescriptor.TYPE_BYTES
-        one = Shape(scalar=Scalar.BYTES if is_bytes else _SCALARS[field.cpp_type])
-    return Shape(item=one) if field.is_repeated else one
+        number: Any = field.type
+        name = FieldDescriptorProto.Type.Name(number)
+        one = Shape(scalar=Scalar(name.replace("FLOAT", "DOUBLE")))
+    return Shape(item=one) if is_repeated(field) else one
 
 
 def _add(

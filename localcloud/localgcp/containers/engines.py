@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.inventory.projects import is_local
+from localgcp.inventory.resource_paths import is_local
 from localgcp.system.gpus import Gpu
 
 #: Label with the home of a container, because all homes share docker and podman.
@@ -55,10 +55,8 @@ class Buildah:
         gpus: Sequence[Gpu] = (),
     ) -> list[str]:
         options = ["--isolation", "chroot", "--network", "host"]
-        for path, source in volumes.items():
-            options += ["--volume", f"{source}:{path}"]
-        for name, value in env.items():
-            options += ["--env", f"{name}={value}"]
+        options += _repeat("--volume", (f"{source}:{path}" for path, source in volumes.items()))
+        options += _repeat("--env", (f"{name}={value}" for name, value in env.items()))
         return self._call("run", *options, container, "--", *argv)
 
     def remove(self, container: str) -> list[str]:
@@ -105,18 +103,16 @@ class Docker:
     ) -> list[str]:
         options = ["--rm", "--init", "--name", container, "--label", f"{LABEL}={self.home}"]
         options += ["--network", "host", "--user", self.user]
-        for path, source in volumes.items():
-            options += ["--volume", f"{source}:{path}"]
+        options += _repeat("--volume", (f"{source}:{path}" for path, source in volumes.items()))
         options += ["--userns", "keep-id"] if self.name == "podman" else []
         options += self._gpu_options(gpus)
-        for name, value in env.items():
-            options += ["--env", f"{name}={value}"]
+        options += _repeat("--env", (f"{name}={value}" for name, value in env.items()))
         options += ["--entrypoint", argv[0]]
         return [self.program, "run", *options, reference, *argv[1:]]
 
     def _gpu_options(self, gpus: Sequence[Gpu]) -> list[str]:
         if self.name == "podman":  # Before version 5, podman ignores --gpus.
-            return [word for gpu in gpus for word in ("--device", f"{CDI_KIND}={gpu.cdi_name}")]
+            return _repeat("--device", (f"{CDI_KIND}={gpu.cdi_name}" for gpu in gpus))
         ids = ",".join(gpu.id for gpu in gpus)  # Docker parses the value as CSV.
         return ["--gpus", f'"device={ids}"'] if ids else []
 
@@ -126,6 +122,10 @@ class Docker:
     def containers(self) -> list[str]:
         own = f"label={LABEL}={self.home}"
         return [self.program, "ps", "--all", "--filter", own, "--format", "{{.Names}}"]
+
+
+def _repeat(option: str, values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]
 
 
 #: Both classes return command lines. ``prepare`` pulls an image; ``inspect`` prints its

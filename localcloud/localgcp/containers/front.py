@@ -22,7 +22,7 @@ from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwar
 from localgcp.containers.mirror import MIRROR, Mirror
 from localgcp.containers.registry import Registry, RegistryConnection
 from localgcp.errors import ExchangeEndedError, LocalCloudError, RefusedRequestError
-from localgcp.inventory.projects import is_local
+from localgcp.inventory.resource_paths import is_local
 from localgcp.inventory.store import Store
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"

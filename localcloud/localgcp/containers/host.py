@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from localgcp.containers.mirror import MIRROR
 from localgcp.home import Home, open_private
 from localgcp.home.environment import installer_environment
 from localgcp.system.gpus import VISIBLE
-from localgcp.system.processes import make_thread, succeeds
+from localgcp.system.processes import make_thread, run_quietly, succeeds
 
 #: Command whose end also ends the processes and mounts below it (unshare(1), util-linux 2.32).
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -164,25 +163,8 @@ def _has_cdi_gpus(folder: Path) -> bool:
 
 
 def _output(command: list[str], env: Mapping[str, str]) -> str | None:
-    done = _run(command, env, 120.0)
+    done = run_quietly(command, 120.0, env)
     return done.stdout if done and done.returncode == 0 else None
-
-
-def _run(
-    command: list[str], env: Mapping[str, str], seconds: float
-) -> subprocess.CompletedProcess[str] | None:
-    try:
-        return subprocess.run(
-            command,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
 
 
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
@@ -229,7 +211,8 @@ def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
 
 def _pip_files() -> list[Path]:
     command = [sys.executable, "-m", "pip", "config", "debug"]
-    done = _run(command, installer_environment(), 30.0)  # a failed command may print files, too
+    # A failed command may print files, too.
+    done = run_quietly(command, 30.0, installer_environment())
     lines = (line.strip() for line in (done.stdout if done else "").splitlines())
     paths = (Path(line.rpartition(", exists:")[0]) for line in lines if line.endswith("True"))
     return [path for path in paths if path.is_file() and Path("/etc") in path.parents]

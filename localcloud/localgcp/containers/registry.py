@@ -17,7 +17,7 @@ from typing import Final
 import yaml
 
 from localgcp.home import open_private
-from localgcp.home.servers import ChildServer
+from localgcp.home.servers import ChildServer, responds
 from localgcp.system.root_directory import make_folder
 
 #: The program's names: Debian's package docker-registry, and distribution's own releases.
@@ -78,14 +78,7 @@ class Registry(ChildServer):
         return [self.program, "serve", "config.yml"]
 
     def answers(self) -> bool:
-        connection = RegistryConnection(self.folder, timeout=2)
-        try:
-            connection.request("GET", "/v2/")
-            return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()
+        return responds(RegistryConnection(self.folder, timeout=2), "/v2/")
 
     def is_full(self) -> bool:
         try:

@@ -13,10 +13,10 @@ import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
-from localgcp.errors import NameTooLongError
+from localgcp.errors import PluginError
 from localgcp.gcp.codec import Secret, Unknown, has_unknown, plain
 from localgcp.gcp.schema import Property, TypeSchema
 
@@ -51,18 +51,10 @@ class Place:
         return Place(self.pulumi, f"{self.tf}.0", self.rule, self.inside_set)
 
 
-@dataclass(frozen=True)
-class CheckedInputs:
-    """Inputs with automatic names and defaults, and the errors in these inputs."""
-
-    inputs: dict[str, Any]
-    failures: list[str] = field(default_factory=list)
-
-
 def check(
     type_: TypeSchema, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], seed: bytes
-) -> CheckedInputs:
-    """Return the inputs ``news`` with defaults, and their errors. Raises NameTooLongError."""
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the inputs ``news`` with defaults, and their errors. Raises PluginError."""
     inputs = dict(news)
     defaulted: list[str] = []
     for prop in type_.properties.values():
@@ -72,8 +64,7 @@ def check(
             defaulted.append(prop.name)
     inputs = _with_defaults(type_.properties, inputs, defaulted)
     problems = _problems(type_, type_.properties, plain(inputs), Place())
-    failures = [f"{text}. Examine values at '{name}.{where}'." for where, text in problems]
-    return CheckedInputs(inputs, failures)
+    return inputs, [f"{text}. Examine values at '{name}.{where}'." for where, text in problems]
 
 
 def _with_defaults(
@@ -185,11 +176,11 @@ RANDOM_LENGTH: Final = 7
 
 
 def auto_name(type_: TypeSchema, name: str, seed: bytes) -> str:
-    """Return an automatic name for the resource ``name``. Raises NameTooLongError."""
+    """Return an automatic name for the resource ``name``. Raises PluginError if it is too long."""
     traits = type_.traits
     prefix, longest = name if traits.name_as_given else name.lower(), traits.longest_name
     if len(prefix) + 1 + RANDOM_LENGTH > longest:
-        raise NameTooLongError(
+        raise PluginError(
             f"could not make instance of '{type_.token}': name '{prefix}-' plus {RANDOM_LENGTH} "
             f"random chars is longer than maximum length {longest}"
         )

@@ -20,7 +20,7 @@ from localgcp.errors import CloudError, RefusedError, UnlistableBucketError
 from localgcp.gcp.codec import plain
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import TypeSchema
-from localgcp.inventory.projects import LOCAL_PREFIX, is_local
+from localgcp.inventory.resource_paths import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import Store, project_number
 
 #: Inputs or outputs of a resource.
@@ -89,13 +89,12 @@ class Cloud:
                 "Google Cloud"
             )
 
-    def need_api(self, project: str, service: str | None, doing: str) -> None:
+    def need_api(self, project: str, service: str | None) -> None:
         """Check that an API is enabled in the project. Raises CloudError with status 403."""
         if service is None or self.store.service_enabled(project, service):
             return
         title = _TITLES.get(service, service)
         raise CloudError(
-            doing,
             403,
             f"{title} has not been used in project {project} before or it is disabled. Enable it "
             f"by adding {service} to the stack's gcp.projects.Service resources, and make this "

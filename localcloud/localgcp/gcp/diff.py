@@ -11,18 +11,23 @@ from localgcp.gcp.codec import Unknown, plain
 from localgcp.gcp.plan import LABEL_OUTPUTS, Settings
 from localgcp.gcp.schema import Property, Traits, TypeSchema
 
-ADD: Final = "add"
-DELETE: Final = "delete"
-UPDATE: Final = "update"
+ADD: Final = "ADD"
+DELETE: Final = "DELETE"
+UPDATE: Final = "UPDATE"
 
 
 @dataclass(frozen=True)
 class Change:
-    """One changed property; its kind is ``add``, ``delete`` or ``update``."""
+    """One changed property; its kind is ``ADD``, ``DELETE`` or ``UPDATE``."""
 
     path: str
     kind: str
     replace: bool = False
+
+    @property
+    def step(self) -> str:
+        """Return the kind in Pulumi's protocol, such as ``ADD_REPLACE``."""
+        return f"{self.kind}_REPLACE" if self.replace else self.kind
 
     @property
     def top(self) -> str:

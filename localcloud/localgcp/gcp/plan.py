@@ -72,8 +72,6 @@ def updated(
             result[name] = plain(olds[name])
         elif prop.default is not None:
             result[name] = prop.default
-        elif name == "project" and prop.computed and not prop.has_unset:
-            result[name] = settings.project
         else:
             result[name] = prop.zero()
     return _marked(type_, inputs, result)

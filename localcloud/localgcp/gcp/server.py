@@ -28,14 +28,7 @@ from localgcp.gcp.services.base import ResourceType
 
 # Property values travel inside messages, so accept messages of the engine's maximum size.
 _MESSAGE_BYTES: Final = 400 * 1024 * 1024
-_KINDS: Final = {
-    ("add", False): provider_pb2.PropertyDiff.ADD,
-    ("add", True): provider_pb2.PropertyDiff.ADD_REPLACE,
-    ("delete", False): provider_pb2.PropertyDiff.DELETE,
-    ("delete", True): provider_pb2.PropertyDiff.DELETE_REPLACE,
-    ("update", False): provider_pb2.PropertyDiff.UPDATE,
-    ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
-}
+_KIND: Final = provider_pb2.PropertyDiff.Kind
 
 
 def _with_resource_type(run: Callable[[Provider, Any, ResourceType, Cloud], Any]) -> Any:
@@ -137,9 +130,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Check(self, request: Any, kind: ResourceType, cloud: Cloud) -> Any:
         name = request.name or request.urn.split("::")[3]
         olds, news = plain(decode(request.olds)), decode(request.news)
-        checked = check.check(cloud.type, name, olds, news, request.randomSeed)
-        failures = [provider_pb2.CheckFailure(reason=text) for text in checked.failures]
-        return provider_pb2.CheckResponse(inputs=encode(checked.inputs), failures=failures)
+        inputs, errors = check.check(cloud.type, name, olds, news, request.randomSeed)
+        failures = [provider_pb2.CheckFailure(reason=text) for text in errors]
+        return provider_pb2.CheckResponse(inputs=encode(inputs), failures=failures)
 
     @_with_resource_type
     def Diff(self, request: Any, kind: ResourceType, cloud: Cloud) -> Any:
@@ -156,7 +149,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             deleteBeforeReplace=bool(replaces) and diff.delete_first(cloud.type, news),
             diffs=sorted({change.top for change in changes}),
             detailedDiff={
-                c.path: provider_pb2.PropertyDiff(kind=_KINDS[c.kind, c.replace]) for c in changes
+                c.path: provider_pb2.PropertyDiff(kind=_KIND.Value(c.step)) for c in changes
             },
             hasDetailedDiff=True,
         )

@@ -3,7 +3,7 @@
 ====================  ==========================================================================
 ``layout``            ``Home`` with its files and folders; private files; the marker of homes
 ``environment``       environment variables of programs, installers and the server
-``servers``           servers of other projects as child processes; ``server.json``
+``servers``           ports; servers of other projects as child processes; ``server.json``
 ====================  ==========================================================================
 """
 

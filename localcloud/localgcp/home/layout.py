@@ -74,7 +74,7 @@ class Home:
         repo = next((folder for folder in folders if (folder / "Pulumi.yaml").is_file()), cwd)
         named = env.get("VT_LOCAL_HOME")
         root = Path(os.path.abspath(Path(named).expanduser() if named else repo / ".vt-local"))
-        ensure_usable(root, cache_dir())
+        ensure_usable(root)
         return cls(root, repo)
 
     database = _Below("cloud.sqlite")
@@ -141,13 +141,13 @@ class Home:
         folders = (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks)
         folders = (*folders, self.sockets)
         try:
-            ensure_usable(self.root, cache_dir())
+            ensure_usable(self.root)
             make_folder(self.root, 0o700)
             if self.root.stat().st_uid != os.geteuid():
                 raise LocalCloudError(f"{self.root} belongs to another user.", hint)
             self.root.chmod(0o700)
             # Write the marker first, so that `vt local` can remove the home of a failed start.
-            mark(self.root, cache_dir())
+            (self.root / _marker(self.root)).touch(0o600)
             for folder in folders:
                 folder.mkdir(0o700, exist_ok=True)
         except OSError as error:
@@ -156,7 +156,7 @@ class Home:
 
     def is_ours(self) -> bool:
         """Return whether ``create`` created this folder."""
-        return is_marked(self.root, cache_dir())
+        return is_marked(self.root)
 
     def environment(self, ports: Ports | None) -> dict[str, str]:
         """Return variables for pulumi and Google's clients; previews need no ports."""
@@ -186,7 +186,7 @@ class Home:
         env = {REGISTRY: f"127.0.0.1:{port}"}
         for variable, file in ((REGISTRIES, self.registries), (BUILDERS, self.builders)):
             setting = os.environ.get(variable)
-            if file.is_file() and (not setting or is_marked(Path(setting).parent, cache_dir())):
+            if file.is_file() and (not setting or is_marked(Path(setting).parent)):
                 env[variable] = str(file)
         return env
 
@@ -216,13 +216,12 @@ def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
                     os.chmod(path, stat.S_IMODE(mode) & 0o700)
 
 
-def cache_dir(env: Mapping[str, str] | None = None) -> Path:
+def cache_dir() -> Path:
     """Return ``VT_CACHE_DIR``, or else a folder in the user's cache. Raises LocalCloudError."""
-    env = os.environ if env is None else env
     try:
-        if named := env.get("VT_CACHE_DIR"):
+        if named := os.environ.get("VT_CACHE_DIR"):
             return Path(named).expanduser().absolute()
-        base = Path(env.get("XDG_CACHE_HOME") or "")
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "")
         return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
     except RuntimeError as error:
         text = f"cannot determine the cache folder: {error}"
@@ -264,17 +263,12 @@ def path_without(*folders: Path) -> str:
 _KEY: Final = "local-home.key"
 
 
-def mark(root: Path, cache: Path) -> None:
-    """Write the marker of a home into a folder. ``cache`` is the user's cache folder."""
-    (root / _marker(root, cache)).touch(0o600)
-
-
-def is_marked(root: Path, cache: Path) -> bool:
+def is_marked(root: Path) -> bool:
     """Return whether a folder (not a link) is a home of this user."""
-    return root.is_dir() and not root.is_symlink() and (root / _marker(root, cache)).is_file()
+    return root.is_dir() and not root.is_symlink() and (root / _marker(root)).is_file()
 
 
-def ensure_usable(root: Path, cache: Path) -> None:
+def ensure_usable(root: Path) -> None:
     """Check that ``root`` is a home, empty or missing. Raises LocalCloudError.
 
     The local cloud executes the database, the state and the programs of a home. A checkout or an
@@ -286,7 +280,7 @@ def ensure_usable(root: Path, cache: Path) -> None:
         raise LocalCloudError(f"{root} is a link.", hint)
     if not root.is_dir() or not any(root.iterdir()):
         return
-    if not is_marked(root, cache):
+    if not is_marked(root):
         text = f"{root} is not empty, and `vt local` did not create it on this machine."
         hint = f"{hint[:-1]}, or remove the folder: it may be part of a checkout."
         raise LocalCloudError(text, hint)
@@ -295,14 +289,15 @@ def ensure_usable(root: Path, cache: Path) -> None:
         raise LocalCloudError(text, f"{hint[:-1]}, or `git rm -r` the files.")
 
 
-def _marker(root: Path, cache: Path) -> str:
+def _marker(root: Path) -> str:
     # A checkout or a copy has another inode; another user has another key.
     inode = str(root.stat().st_ino).encode()
-    return f".vt-local-home-{hmac.new(_key(cache), inode, 'sha256').hexdigest()[:32]}"
+    return f".vt-local-home-{hmac.new(_key(), inode, 'sha256').hexdigest()[:32]}"
 
 
-def _key(cache: Path) -> bytes:
+def _key() -> bytes:
     # Parallel calls create and return the same secret of this user.
+    cache = cache_dir()
     path = cache / _KEY
     if not path.exists():
         make_folder(cache, 0o700)

@@ -1,19 +1,55 @@
-"""Servers of other projects as child processes, and ``server.json`` of the local cloud."""
+"""Ports of servers, servers as child processes, and ``server.json`` of the local cloud."""
 
 from __future__ import annotations
 
+import http.client
 import json
+import secrets
+import socket
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from localgcp.errors import LocalCloudError
 from localgcp.home import Ports
 from localgcp.home.layout import PRIVATE_UMASK, open_private
 from localgcp.system import processes
 from localgcp.system.processes import is_process_id
+
+#: Replicas use ports from 29500; the system uses ports from 32768 for outgoing connections.
+_PORTS: Final = range(20_000, 29_000)
+
+
+def listen(wanted: int, service: str) -> socket.socket:
+    """Listen at the port ``wanted`` or at another free port. Raises LocalCloudError."""
+    chosen = (secrets.choice(_PORTS) for _ in range(20))
+    for port in (*((wanted,) if wanted else ()), *chosen, 0):
+        try:
+            return socket.create_server(("127.0.0.1", port))
+        except OSError:
+            if port == wanted:
+                text = "is in use by another program; choosing another port"
+                print(f"port {port} of {service} {text}")
+    raise LocalCloudError(f"127.0.0.1 has no free port for {service}.")
+
+
+def choose_port(wanted: int, service: str) -> int:
+    """Return a port that ``listen`` chooses, for a server that opens the port immediately."""
+    with listen(wanted, service) as listener:
+        return listener.getsockname()[1]
+
+
+def responds(connection: http.client.HTTPConnection, path: str) -> bool:
+    """Return whether a server answers a GET request with 200; close the connection."""
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 class ChildServer:

@@ -2,9 +2,8 @@
 
 ====================  ================================================================
 ``store``             resources and IAM policies in SQLite; dataclasses as rows
-``resource_paths``    references to resources, and their canonical paths
+``resource_paths``    ids of local projects; references to resources, and their paths
 ``vpc``               networks, their subnetworks and address ranges
-``projects``          ids and numbers of local projects
 ``machines``          regions, machine types and GPUs
 ``reservations``      reservations of Compute Engine
 ====================  ================================================================

@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from localgcp.errors import PolicyConflictError
 from localgcp.home import touch_private
-from localgcp.inventory.projects import local_project_number
+from localgcp.inventory import resource_paths
 from localgcp.system.root_directory import make_folder
 
 BUSY_SECONDS: Final = 30.0
@@ -42,12 +42,7 @@ _LEGACY_ROLES: Final = {
 }
 
 _SCHEMA_VERSION: Final = 1
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS resources (
-    type TEXT NOT NULL, id TEXT NOT NULL, project TEXT NOT NULL,
-    inputs TEXT NOT NULL, outputs TEXT NOT NULL,
-    PRIMARY KEY (type, id)
-) WITHOUT ROWID;
+_POLICIES: Final = """
 CREATE TABLE IF NOT EXISTS policies (
     resource TEXT PRIMARY KEY, etag TEXT NOT NULL, bindings TEXT NOT NULL
 ) WITHOUT ROWID;
@@ -99,29 +94,22 @@ class Store:
         self, type_: str, id_: str, project: str, inputs: dict[str, Any], outputs: dict[str, Any]
     ) -> None:
         """Write a resource, or replace the existing resource."""
+        resource = StoredResource(type_, id_, project, inputs, outputs)
         with self._connect() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?, ?)",
-                (type_, id_, project, json.dumps(inputs), json.dumps(outputs)),
-            )
+            _RESOURCES.insert(db, resource, "INSERT OR REPLACE")
 
     def insert(
         self, type_: str, id_: str, project: str, inputs: dict[str, Any], outputs: dict[str, Any]
     ) -> bool:
         """Write a new resource; return False if the resource exists."""
+        resource = StoredResource(type_, id_, project, inputs, outputs)
         with self._connect() as db:
-            cursor = db.execute(
-                "INSERT OR IGNORE INTO resources VALUES (?, ?, ?, ?, ?)",
-                (type_, id_, project, json.dumps(inputs), json.dumps(outputs)),
-            )
-            return cursor.rowcount == 1
+            return _RESOURCES.insert(db, resource, "INSERT OR IGNORE")
 
     def get(self, type_: str, id_: str) -> StoredResource | None:
         """Return the resource of this type with this id, or None."""
-        query = "SELECT * FROM resources WHERE type = ? AND id = ?"
         with self._connect() as db:
-            row = db.execute(query, (type_, id_)).fetchone()
-        return _resource(row) if row else None
+            return next(iter(_RESOURCES.select(db, "WHERE type = ? AND id = ?", type_, id_)), None)
 
     def delete(self, type_: str, id_: str) -> bool:
         """Delete a resource; return False if the resource does not exist."""
@@ -131,13 +119,9 @@ class Store:
 
     def list(self, type_: str | None = None, project: str | None = None) -> list[StoredResource]:
         """Return the resources of a type and a project, or of all, ordered by type and id."""
+        selected = "(?1 IS NULL OR type = ?1) AND (?2 IS NULL OR project = ?2)"
         with self._connect() as db:
-            rows = db.execute(
-                "SELECT * FROM resources WHERE (?1 IS NULL OR type = ?1)"
-                " AND (?2 IS NULL OR project = ?2) ORDER BY type, id",
-                (type_, project),
-            ).fetchall()
-        return [_resource(row) for row in rows]
+            return _RESOURCES.select(db, f"WHERE {selected} ORDER BY type, id", type_, project)
 
     def projects(self) -> set[str]:
         """Return the ids of the projects with resources."""
@@ -150,10 +134,10 @@ class Store:
 
     def account(self, email: str) -> dict[str, Any] | None:
         """Return the outputs of the service account with this address, or None."""
-        query = "SELECT * FROM resources WHERE type = ? AND json_extract(outputs, '$.email') = ?"
+        condition = "WHERE type = ? AND json_extract(outputs, '$.email') = ?"
         with self._connect() as db:
-            row = db.execute(query, (ACCOUNT, email)).fetchone()
-        return _resource(row).outputs if row else None
+            accounts = _RESOURCES.select(db, condition, ACCOUNT, email)
+        return accounts[0].outputs if accounts else None
 
     def bucket(self, name: str) -> dict[str, Any] | None:
         """Return the outputs of a bucket, or None. A client's bucket belongs to no project."""
@@ -245,12 +229,8 @@ def _initialise(db: sqlite3.Connection) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
-    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_SCHEMA_VERSION}; COMMIT;")
-
-
-def _resource(row: sqlite3.Row) -> StoredResource:
-    inputs, outputs = json.loads(row["inputs"]), json.loads(row["outputs"])
-    return StoredResource(row["type"], row["id"], row["project"], inputs, outputs)
+    tables = f"{_RESOURCES.schema} {_POLICIES}"
+    db.executescript(f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {_SCHEMA_VERSION}; COMMIT;")
 
 
 def _policy(row: sqlite3.Row) -> Policy:
@@ -271,10 +251,7 @@ def _replace_policy(db: sqlite3.Connection, resource: str, bindings: tuple[Bindi
     return policy
 
 
-def project_number(project_id: str) -> str:
-    """Return the 12-digit number of a local project, which is the same on every machine."""
-    return local_project_number(project_id)
-
+project_number: Final = resource_paths.project_number
 
 T = TypeVar("T")
 
@@ -322,6 +299,9 @@ class Rows(Generic[T]):
         new = [_encoded(getattr(row, name)) for name in self._kinds]
         query = f"UPDATE {self.table} SET {sets} WHERE {where}"
         return db.execute(query, [*new, *values]).rowcount == 1
+
+
+_RESOURCES: Final = Rows(StoredResource, "resources", "type", "id")
 
 
 def _encoded(value: Any) -> Any:

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from localgcp.errors import RefusedRequestError
 from localgcp.inventory import reservations, resource_paths, vpc
-from localgcp.inventory.projects import local_project_number
 from localgcp.inventory.reservations import RESERVATION
+from localgcp.inventory.resource_paths import project_number
 from localgcp.reads.methods import ReadMethod, Request, refused
 from localgcp.reads.resources import (
     FIREWALL,
@@ -51,16 +51,11 @@ def reservation(request: Request) -> dict[str, Any]:
     resource = None if request.denied else reservations.find(request.store, name)
     if resource is None:
         raise RefusedRequestError(404, f"The resource '{name}' was not found")
-    stored = request.store.get(reservations.RESERVATION, resource.path)
-    values = dict(stored.outputs) if stored else {}
-    share = values.get("shareSettings") or {}
+    document = read_resource(request.store, resource.path)
+    share = document.get("shareSettings") or {}
     maps = {p["id"]: {"projectId": p["id"]} for p in share.get("projectMaps") or ()}
     shared = {"shareType": resource.share_type} | ({"projectMap": maps} if maps else {})
-    machines = {**values["specificReservation"], "count": str(resource.count)}  # int64 in JSON
-    unchanged = ("specificReservationRequired", "reservationSharingPolicy", "deleteAtTime")
-    same = {key: values[key] for key in unchanged if key in values}
-    fields = {"shareSettings": shared, "specificReservation": machines, "status": "READY"}
-    return {**read_resource(request.store, resource.path), **same, **fields}
+    return {**document, "shareSettings": shared, "status": "READY"}
 
 
 def network(request: Request) -> dict[str, Any]:
@@ -138,7 +133,7 @@ def constraint(request: Request) -> dict[str, Any]:
     """Return the effective policy of a constraint, which allows everything."""
     project, name = request.variables
     rule = {"enforce": False} if _BOOLEAN.fullmatch(name) else {"allowAll": True}
-    number = local_project_number(project)
+    number = project_number(project)
     return {"name": f"projects/{number}/policies/{name}", "spec": {"rules": [rule]}}
 
 
@@ -199,7 +194,5 @@ METHODS: Final = {
     "orgpolicy.v2.projects.policies.getEffectivePolicy": ReadMethod(
         constraint, "orgpolicy.policy.get"
     ),
-    "serviceusage.v1beta1.services.consumerQuotaMetrics.get": ReadMethod(
-        quota, None, "serviceusage.consumerQuotaMetrics.get"
-    ),
+    "serviceusage.v1beta1.services.consumerQuotaMetrics.get": ReadMethod(quota, None),
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from localgcp.access.callers import Guest
 from localgcp.apis.discovery import DescribedMethod
 from localgcp.errors import RefusedRequestError
-from localgcp.faults.model import Fault, Service
+from localgcp.faults.model import METHODS, Fault, Service
 from localgcp.inventory.store import Store
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ReadMethod:
     method's id. None: ``answer`` handles denials.
     """
     fault: str = ""
-    """The name ``SERVICE.METHOD`` in faults. "": the id without the version."""
+    """The name ``SERVICE.METHOD`` in faults. "": the name follows from the method's id."""
 
     def permission_of(self, id_: str) -> str | None:
         """Return the permission that the method with this id requires."""
@@ -80,9 +80,12 @@ class ReadMethod:
 
     def fault_of(self, id_: str) -> tuple[Service, str]:
         """Return the service and the name that faults use for the method with this id."""
-        service, _, place = id_.split(".", 2)
         if self.fault:
             service, _, place = self.fault.partition(".")
+            return Service(service), place
+        service, _, place = id_.split(".", 2)
+        while place not in METHODS[service] and "." in place:
+            place = place.partition(".")[2]
         return Service(service), place
 
 

@@ -23,7 +23,7 @@ import grpc
 from localgcp.apis.client import Api
 from localgcp.errors import ApiError, RefusedRequestError
 from localgcp.inventory import resource_paths
-from localgcp.inventory.projects import is_local, local_project_number
+from localgcp.inventory.resource_paths import is_local, project_number
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, DASHBOARD, SERVICE, Store
 from localgcp.reads import secretmanager
 from localgcp.reads.methods import ReadMethod, Request, refused
@@ -45,7 +45,7 @@ def project(request: Request) -> dict[str, Any]:
     name = request.project
     if not is_local(name) and name not in request.store.projects():
         raise refused("resourcemanager.projects.get", f"projects/{name}")
-    number = local_project_number(name)
+    number = project_number(name)
     return {"name": f"projects/{number}", "projectId": name, "state": "ACTIVE"}
 
 
@@ -139,7 +139,7 @@ def secret_version(request: Request) -> dict[str, Any]:
     stored = secretmanager.find_version(request.store, folder, project, secret, version)
     if stored is None:
         raise RefusedRequestError(404, f"Secret Version [{request.name}] not found.")
-    name = f"projects/{local_project_number(project)}/secrets/{secret}/versions/{stored[0]}"
+    name = f"projects/{project_number(project)}/secrets/{secret}/versions/{stored[0]}"
     return {"name": name, "state": "ENABLED"}
 
 
@@ -157,17 +157,11 @@ METHODS: Final = {
     "cloudbilling.v1.projects.getBillingInfo": ReadMethod(billing, _GET_PROJECT),
     "serviceusage.v1.services.list": ReadMethod(services),
     "storage.v1.buckets.get": ReadMethod(bucket),
-    "iam.v1.projects.serviceAccounts.get": ReadMethod(get, fault="iam.serviceAccounts.get"),
-    "artifactregistry.v1.projects.locations.repositories.get": ReadMethod(
-        get, fault="artifactregistry.repositories.get"
-    ),
-    "secretmanager.v1.projects.secrets.get": ReadMethod(get, fault="secretmanager.secrets.get"),
-    "secretmanager.v1.projects.secrets.versions.get": ReadMethod(
-        secret_version, fault="secretmanager.versions.get"
-    ),
-    "cloudkms.v1.projects.locations.keyRings.cryptoKeys.get": ReadMethod(
-        key, fault="cloudkms.cryptoKeys.get"
-    ),
+    "iam.v1.projects.serviceAccounts.get": ReadMethod(get),
+    "artifactregistry.v1.projects.locations.repositories.get": ReadMethod(get),
+    "secretmanager.v1.projects.secrets.get": ReadMethod(get),
+    "secretmanager.v1.projects.secrets.versions.get": ReadMethod(secret_version),
+    "cloudkms.v1.projects.locations.keyRings.cryptoKeys.get": ReadMethod(key),
     "monitoring.v3.projects.notificationChannels.get": ReadMethod(get),
     "monitoring.v3.projects.notificationChannels.list": ReadMethod(watching),
     "monitoring.v3.projects.alertPolicies.list": ReadMethod(watching),

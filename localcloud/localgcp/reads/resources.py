@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from localgcp.errors import InvalidRequestError, PolicyConflictError, RefusedRequestError
 from localgcp.inventory import resource_paths, vpc
-from localgcp.inventory.projects import is_local
-from localgcp.inventory.resource_paths import SELF_LINK
+from localgcp.inventory.resource_paths import SELF_LINK, is_local
 from localgcp.inventory.store import (
     ACCOUNT,
     BUCKET,

@@ -17,6 +17,7 @@ from localgcp.access.callers import Guest
 from localgcp.apis.client import Api
 from localgcp.errors import ApiError
 from localgcp.home import Home
+from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store, project_number
 
 API: Final = "secretmanager.googleapis.com"
@@ -45,7 +46,8 @@ class SecretService:
         if not match or not re.fullmatch(r"latest|[1-9][0-9]{0,8}", match[3]):
             text = f"Invalid resource field value in the request: {request.name[:300]}"
             raise ApiError(_CODE.INVALID_ARGUMENT, text)
-        project, secret, version = self._project(match[1]), match[2], match[3]
+        project, secret, version = match.groups()
+        project = resource_paths.project_id(self.store, project) or project
         if not self.store.service_enabled(project, API):
             text = f"Secret Manager API has not been used in project {match[1]} before or it is"
             raise ApiError(_CODE.PERMISSION_DENIED, f"{text} disabled.")
@@ -67,10 +69,6 @@ class SecretService:
             name=f"{name}/versions/{number}",
             payload=types.SecretPayload(data=value, data_crc32c=google_crc32c.value(value)),
         )
-
-    def _project(self, name: str) -> str:
-        known = {project_number(project): project for project in self.store.projects()}
-        return known.get(name, name)
 
     def _may_access(self, guest: Guest, project: str, secret: str) -> bool:
         places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")

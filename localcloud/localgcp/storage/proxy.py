@@ -12,6 +12,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import IO, Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -26,6 +27,7 @@ from localgcp.storage import emulator as storage
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.storage.requests import (
     HEALTHCHECK,
+    Answer,
     StorageRequest,
     accepted,
     condition_source,
@@ -35,6 +37,7 @@ from localgcp.storage.requests import (
 from localgcp.storage.uploads import Insertion, UploadSessions
 
 _BLOCK: Final = 1 << 16
+_JSON: Final = [("Content-Type", "application/json")]
 #: Maximum bytes of a body in memory. Larger bodies are stored in temporary files.
 _SPOOLED: Final = 8 << 20
 #: The service's answer to an unmet precondition.
@@ -59,15 +62,15 @@ class _Exchange(LocalHandler):
         return server.front
 
     def exchange(self) -> None:
-        with (
-            tempfile.SpooledTemporaryFile(_SPOOLED) as content,
-            tempfile.SpooledTemporaryFile(_SPOOLED) as answer,
-        ):
+        with ExitStack() as self._files:
+            content = self._new_file()
             try:
-                request = self._accepted(content)
-                self._forward_with_faults(request, content, answer)
+                self._forward_with_faults(self._accepted(content), content)
             except RefusedRequestError as error:
                 self._refuse(error)
+
+    def _new_file(self) -> IO[bytes]:
+        return self._files.enter_context(tempfile.SpooledTemporaryFile(_SPOOLED))
 
     def _accepted(self, content: IO[bytes]) -> StorageRequest:
         sent = self.sent_headers()
@@ -93,11 +96,9 @@ class _Exchange(LocalHandler):
     def _refuse(self, error: RefusedRequestError) -> None:
         body = json.dumps({"error": {"code": error.status, "message": f"local cloud: {error}"}})
         self.close_connection = True
-        self._answer(error.status, [("Content-Type", "application/json")], body.encode())
+        self._answer(Answer(error.status, _JSON, body.encode()))
 
-    def _forward_with_faults(
-        self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
-    ) -> None:
+    def _forward_with_faults(self, request: StorageRequest, content: IO[bytes]) -> None:
         method, place = describe(request.verb, request.target, request.body or b"")
         self.front.before(request)
         table = self.front.table
@@ -107,12 +108,12 @@ class _Exchange(LocalHandler):
         for entry in taken:
             if entry.fault.when == "before":
                 self._apply_fault(entry, f"{method} {place}")
-        status, headers = self._forward_upload(request, content, answer)
+        answer = self._forward_upload(request, content)
         for entry in reversed(taken):
             if entry.fault.when == "after":
                 self._apply_fault(entry, f"{method} {place}")
         cut = any(entry.fault.kind is Kind.TRUNCATE for entry in taken)
-        self._answer(status, headers, answer, cut=cut)
+        self._answer(answer, cut=cut)
 
     def _apply_fault(self, entry: Entry, call: str) -> None:
         # Raises ExchangeEndedError for a fault that ends the exchange.
@@ -132,81 +133,56 @@ class _Exchange(LocalHandler):
 
     def _error(self, code: str, text: str) -> ExchangeEndedError:
         error = {"code": int(code), "message": text, "errors": [{"message": text}]}
-        body = json.dumps({"error": error}).encode()
-        self._answer(int(code), [("Content-Type", "application/json")], body)
+        self._answer(Answer(int(code), _JSON, json.dumps({"error": error}).encode()))
         return ExchangeEndedError()
 
-    def _forward_upload(
-        self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
-    ) -> tuple[int, list[tuple[str, str]]]:
+    def _forward_upload(self, request: StorageRequest, content: IO[bytes]) -> Answer:
         path = request.target.partition("?")[0]
         # The emulator does not have IAM policies.
         if re.fullmatch(r"/storage/v1/b/[^/?]+/iam(/testPermissions)?", path):
             policies = self.front.policies(request.verb, request.target, request.body or b"")
             if policies is not None:
-                answer.write(policies)
-                return 200, [("Content-Type", "application/json")]
+                return Answer(200, _JSON, policies)
         uploads = self.front.uploads
         if bucket := uploads.begins(request):
-            look = StorageRequest("GET", f"/storage/v1/b/{bucket}", {})
-            status, headers = self._forward(look, None, answer)
-            if status != 200:
-                return status, headers
-            _rewrite(answer, b"")
-            begun = uploads.begin(request, f"http://127.0.0.1:{self.front.port}")
-            return begun.status, begun.headers
+            look = self._call_emulator(StorageRequest("GET", f"/storage/v1/b/{bucket}", {}))
+            return uploads.begin(request, self.front.url) if look.status == 200 else look
         with uploads.lock(request):
             reply = uploads.answer(request, content)
             if isinstance(reply, Insertion):
-                return self._insert(reply, answer)
-        if reply is None:
-            return self._forward(request, content, answer)
-        answer.write(reply.body)
-        return reply.status, reply.headers
+                request = StorageRequest("POST", reply.target, reply.headers)
+                answer = self._call_emulator(request, reply.body(), reply.size)
+                uploads.finish(reply, answer.status, _content(answer))
+                return answer
+        return reply or self._forward(request, content)
 
-    def _insert(self, insertion: Insertion, answer: IO[bytes]) -> tuple[int, list[tuple[str, str]]]:
-        request = StorageRequest("POST", insertion.target, insertion.headers)
-        result = self._exchange_with_emulator(request, insertion.body(), insertion.size, answer)
-        answer.seek(0)
-        self.front.uploads.finish(insertion, result[0], answer.read())
-        return result
-
-    def _forward(
-        self, request: StorageRequest, content: IO[bytes] | None, answer: IO[bytes]
-    ) -> tuple[int, list[tuple[str, str]]]:
+    def _forward(self, request: StorageRequest, content: IO[bytes]) -> Answer:
         if (source := condition_source(request)) is None:
-            return self._pass_on(request, content, answer)
+            return self._pass_on(request, content)
         with self.front.conditions:
-            look = StorageRequest("GET", source, {})
-            status, headers = self._exchange_with_emulator(look, None, None, answer)
-            answer.seek(0)
-            unmet = unmet_condition(request, json.load(answer)) if status == 200 else status
+            look = self._call_emulator(StorageRequest("GET", source, {}))
+            if look.status != 200:
+                return look
+            unmet = unmet_condition(request, json.loads(_content(look)))
             if unmet is None:
-                _rewrite(answer, b"")
-                return self._pass_on(request, content, answer)
-        if unmet != status:
-            status, headers = unmet, [("Content-Type", "application/json")]
-            _rewrite(answer, _UNMET if unmet == 412 else b"")
-        return status, headers
+                return self._pass_on(request, content)
+        return Answer(unmet, _JSON, _UNMET if unmet == 412 else b"")
 
-    def _pass_on(
-        self, request: StorageRequest, content: IO[bytes] | None, answer: IO[bytes]
-    ) -> tuple[int, list[tuple[str, str]]]:
-        if content is None or request.verb in ("GET", "HEAD", "DELETE", "OPTIONS"):
-            return self._exchange_with_emulator(request, None, None, answer)
+    def _pass_on(self, request: StorageRequest, content: IO[bytes]) -> Answer:
+        if request.verb in ("GET", "HEAD", "DELETE", "OPTIONS"):
+            return self._call_emulator(request)
         if request.body is not None:
-            return self._exchange_with_emulator(request, request.body, None, answer)
+            return self._call_emulator(request, request.body)
         size = content.seek(0, 2)
         content.seek(0)
-        return self._exchange_with_emulator(request, content, size, answer)
+        return self._call_emulator(request, content, size)
 
-    def _exchange_with_emulator(
+    def _call_emulator(
         self,
         request: StorageRequest,
-        body: bytes | IO[bytes] | Iterator[bytes] | None,
-        size: int | None,
-        answer: IO[bytes],
-    ) -> tuple[int, list[tuple[str, str]]]:
+        body: bytes | IO[bytes] | Iterator[bytes] | None = None,
+        size: int | None = None,
+    ) -> Answer:
         headers = {name: text for name, text in request.headers.items() if is_forwarded(name)}
         headers["Host"] = f"127.0.0.1:{self.front.port}"
         if size is not None:
@@ -216,29 +192,21 @@ class _Exchange(LocalHandler):
         try:
             connection.request(request.verb, target, body, headers)
             response = connection.getresponse()
-            shutil.copyfileobj(response, answer, _BLOCK)
-            if request.verb != "DELETE" and target == request.target:
-                return response.status, response.getheaders()
-            answer.seek(0)
-            emulated = response.status, response.getheaders(), answer.read()
-            status, answer_headers, text = storage.completed(request.verb, request.target, emulated)
-            _rewrite(answer, text)
-            return status, answer_headers
+            status, answer_headers = response.status, response.getheaders()
+            if request.verb == "DELETE" or target != request.target:
+                emulated = status, answer_headers, response.read()
+                return storage.completed(request.verb, request.target, emulated)
+            file = self._new_file()
+            shutil.copyfileobj(response, file, _BLOCK)
+            return Answer(status, answer_headers, file)
         except (OSError, http.client.HTTPException) as error:
             text = f"the storage emulator did not answer: {type(error).__name__}: {error}"
-            _rewrite(answer, text.encode())
-            return 502, [("Content-Type", "text/plain")]
+            return Answer(502, [("Content-Type", "text/plain")], text.encode())
         finally:
             connection.close()
 
-    def _answer(
-        self,
-        status: int,
-        headers: list[tuple[str, str]],
-        body: bytes | IO[bytes],
-        *,
-        cut: bool = False,
-    ) -> None:
+    def _answer(self, answer: Answer, *, cut: bool = False) -> None:
+        status, headers, body = answer
         self.send_response_only(status)
         for name, value in headers:
             if is_forwarded(name):
@@ -259,10 +227,11 @@ class _Exchange(LocalHandler):
             raise ExchangeEndedError
 
 
-def _rewrite(file: IO[bytes], body: bytes) -> None:
-    file.seek(0)
-    file.truncate()
-    file.write(body)
+def _content(answer: Answer) -> bytes:
+    if isinstance(answer.body, bytes):
+        return answer.body
+    answer.body.seek(0)
+    return answer.body.read()
 
 
 def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
@@ -311,11 +280,6 @@ class StorageFront:
     def url(self) -> str:
         """Return the address for clients."""
         return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def refusal(self) -> str | None:
-        """Return the reason why other users can reach the emulator, or None."""
-        return self.emulator.refusal
 
     def start(self, port: int) -> None:
         """Start to serve at ``port``. Raises LocalCloudError."""

@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import IO, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from localgcp.errors import RefusedRequestError
@@ -30,6 +30,8 @@ _CONDITIONS: Final = {
     "ifMetagenerationMatch": ("metageneration", True),
     "ifMetagenerationNotMatch": ("metageneration", False),
 }
+#: Names and values of headers.
+Headers = list[tuple[str, str]]
 _WRITING: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -43,6 +45,14 @@ class StorageRequest:
     """Headers with lower-case names."""
     body: bytes | None = None
     """The body, or None for an object's content."""
+
+
+class Answer(NamedTuple):
+    """Status, headers and body of an answer; the body of a large answer is a file."""
+
+    status: int
+    headers: Headers
+    body: bytes | IO[bytes] = b""
 
 
 def is_content(request: StorageRequest) -> bool:

@@ -16,28 +16,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final
 from urllib.parse import parse_qsl, quote, urlencode
 
 import google_crc32c
 
 from localgcp.errors import RefusedRequestError
 from localgcp.home import open_private
-from localgcp.storage.requests import StorageRequest
+from localgcp.storage.requests import Answer, StorageRequest
 from localgcp.system.root_directory import make_folder
 
 #: The size of each chunk except the last is a multiple of this number of bytes.
 UNIT: Final = 256 << 10
 _INSERT: Final = re.compile(r"/(?:resumable/)?upload/storage/v1/b/([^/]+)/o/?")
 _BLOCK: Final = 1 << 20
-
-
-class Answer(NamedTuple):
-    """Status, headers and body of an answer to a client."""
-
-    status: int
-    headers: list[tuple[str, str]]
-    body: bytes = b""
 
 
 @dataclass(frozen=True)

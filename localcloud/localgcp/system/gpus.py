@@ -6,13 +6,14 @@ import fcntl
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
+
+from localgcp.system.processes import run_quietly
 
 #: Variable that limits a program to some GPUs, by UUIDs or numbers.
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
@@ -45,7 +46,9 @@ def list_gpus(env: Mapping[str, str] | None = None, devices: Path = Path("/dev")
     """Return the GPUs that nvidia-smi lists, or else a GPU for each device file."""
     env = os.environ if env is None else env
     if program := shutil.which("nvidia-smi", path=env.get("PATH")):
-        return visible(_parse(_listing(program)), env.get(VISIBLE))
+        # If a GPU does not answer, the output ends before this GPU.
+        listed = run_quietly([program, "-L"], 20.0)
+        return visible(_parse(listed.stdout if listed else ""), env.get(VISIBLE))
     try:
         files = [path for path in devices.iterdir() if re.fullmatch(r"nvidia\d+", path.name)]
     except OSError:
@@ -80,21 +83,6 @@ def visible(gpus: Sequence[Gpu], text: str | None, *, by_position: bool = False)
             break
         chosen |= {gpu.id: gpu for gpu in matches}
     return [*chosen.values()]
-
-
-def _listing(program: str) -> str:
-    # If a GPU does not answer, the output ends before this GPU.
-    with suppress(OSError, subprocess.TimeoutExpired):
-        return subprocess.run(
-            [program, "-L"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=20.0,
-            check=False,
-        ).stdout
-    return ""
 
 
 def _parse(listing: str) -> list[Gpu]:

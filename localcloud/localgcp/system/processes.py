@@ -9,15 +9,16 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 if TYPE_CHECKING:
     import psutil
 
+T = TypeVar("T")
 _POLL_SECONDS: Final = 0.02
 
 
@@ -34,41 +35,38 @@ def wait_until(holds: Callable[[], object], seconds: float = math.inf) -> bool:
     return bool(answer)
 
 
-def start_time(pid: int) -> str | None:
-    """Return a process's start time, or None for an ended process or a zombie."""
+def _inspect(pid: int, read: Callable[[psutil.Process], T]) -> T | None:
     import psutil  # importing it takes 30 ms, and most commands do not need it
 
     try:
-        process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return None
-        created = process.create_time()
+        return read(psutil.Process(pid))
     except psutil.Error:
         return None
-    # On Linux, both times change with the system clock, but their difference is constant.
-    return f"{created - psutil.boot_time() if psutil.LINUX else created:.2f}"
+
+
+def start_time(pid: int) -> str | None:
+    """Return a process's start time, or None for an ended process or a zombie."""
+    import psutil
+
+    def read(process: psutil.Process) -> str | None:
+        created = process.create_time()
+        # On Linux, both times change with the system clock, but their difference is constant.
+        time_ = f"{created - psutil.boot_time() if psutil.LINUX else created:.2f}"
+        return None if process.status() == psutil.STATUS_ZOMBIE else time_
+
+    return _inspect(pid, read)
 
 
 def runs(pid: int, *words: str) -> bool:
     """Return whether the command line of a process contains all these words."""
-    import psutil
-
-    try:
-        return set(words) <= set(psutil.Process(pid).cmdline())
-    except psutil.Error:
-        return False
+    return set(words) <= set(_inspect(pid, lambda process: process.cmdline()) or ())
 
 
 def program(pid: int) -> str | None:
     """Return the name of a process's program, or None for a missing process."""
-    import psutil
-
     if start_time(pid) is None:
         return None
-    try:
-        return psutil.Process(pid).name() or None
-    except psutil.Error:
-        return None
+    return _inspect(pid, lambda process: process.name()) or None
 
 
 @dataclass(frozen=True)
@@ -123,15 +121,28 @@ class ChildProcess:
             return
 
 
+def run_quietly(
+    command: list[str], seconds: float, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str] | None:
+    """Run a command without input; None if it does not start or end within ``seconds``."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        return subprocess.run(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+        )
+    return None
+
+
 def succeeds(command: list[str], seconds: float) -> bool:
     """Return whether a command ends with exit code 0 within ``seconds``."""
-    try:
-        subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return True
+    done = run_quietly(command, seconds)
+    return done is not None and done.returncode == 0
 
 
 def register_child(folder: Path, pid: int, role: str) -> ChildProcess:
@@ -165,12 +176,7 @@ def end_below(folder: Path) -> None:
 
 def descendants(pid: int) -> list[psutil.Process]:
     """Return all descendants of a process, for ``kill_all``."""
-    import psutil
-
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.Error:
-        return []
+    return _inspect(pid, lambda process: process.children(recursive=True)) or []
 
 
 def kill_all(family: Iterable[psutil.Process]) -> None:

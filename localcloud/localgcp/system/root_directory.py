@@ -46,15 +46,7 @@ class RootDirectory:
             UnsafePathError: a part of the path is a link, or the path is not a regular file.
         """
         with self._parent(path) as (folder, name):
-            try:
-                opened = os.open(name, _READ, dir_fd=folder)
-            except OSError as error:
-                # ENXIO: the path is a socket.
-                raise self._explained(error, path, folder, name, errno.ENXIO) from None
-            if stat.S_ISREG(os.fstat(opened).st_mode):
-                return os.fdopen(opened, "rb")
-            os.close(opened)
-            raise UnsafePathError(errno.EINVAL, "is not a regular file", path)
+            return os.fdopen(self._open_regular(path, folder, name, _READ), "rb")
 
     def read(self, path: str) -> bytes | None:
         """Return the bytes of a file, or None for a missing file. Raises UnsafePathError."""
@@ -148,14 +140,18 @@ class RootDirectory:
     def append(self, path: str) -> BinaryIO:
         """Open a regular file for appending; a new file has mode 0600."""
         with self._parent(path, make=True) as (folder, name):
-            try:
-                opened = os.open(name, _APPEND, 0o600, dir_fd=folder)
-            except OSError as error:
-                raise self._explained(error, path, folder, name, errno.ENXIO) from None
-            if stat.S_ISREG(os.fstat(opened).st_mode):
-                return os.fdopen(opened, "ab")
-            os.close(opened)
-            raise UnsafePathError(errno.EINVAL, "is not a regular file", path)
+            return os.fdopen(self._open_regular(path, folder, name, _APPEND), "ab")
+
+    def _open_regular(self, path: str, folder: int, name: str, flags: int) -> int:
+        try:
+            opened = os.open(name, flags, 0o600, dir_fd=folder)
+        except OSError as error:
+            # ENXIO: the path is a socket.
+            raise self._explained(error, path, folder, name, errno.ENXIO) from None
+        if stat.S_ISREG(os.fstat(opened).st_mode):
+            return opened
+        os.close(opened)
+        raise UnsafePathError(errno.EINVAL, "is not a regular file", path)
 
     def move(self, old: str, new: str) -> None:
         """Move a file and create its parent folders. Raises UnsafePathError."""

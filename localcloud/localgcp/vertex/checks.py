@@ -21,7 +21,7 @@ from localgcp.apis.refusals import (
 )
 from localgcp.errors import ApiError
 from localgcp.inventory import machines, resource_paths
-from localgcp.inventory.projects import LOCAL_PREFIX, is_local
+from localgcp.inventory.resource_paths import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import TENSORBOARD, Store, project_number
 from localgcp.vertex import networks
 from localgcp.vertex.capacity import ANY, SPECIFIC

@@ -21,10 +21,9 @@ from localgcp import server
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, Ports
-from localgcp.home.servers import ServerInfo
+from localgcp.home.servers import ServerInfo, choose_port
 from localgcp.inventory.store import BUCKET, Store, connection
 from localgcp.system import processes
-from localgcp.system.ports import choose_port
 from tests.unit.localcloud.conftest import wait_until
 from tests.warehouse import install_engine
 

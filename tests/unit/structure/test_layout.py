@@ -178,7 +178,7 @@ def test_only_two_modules_spell_the_prefix_of_local_projects() -> None:
     found = {str(path) for path in modules(*PRODUCT) if contents(path).prefixes}
     assert found == {
         "infra/vertex_training/naming.py",
-        "localcloud/localgcp/inventory/projects.py",
+        "localcloud/localgcp/inventory/resource_paths.py",
     }
 
 

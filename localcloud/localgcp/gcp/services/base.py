@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -50,6 +50,16 @@ def api_document(properties: Mapping[str, Property], inputs: Mapping[str, Any]) 
         for name, item in inputs.items()
         if name in properties
     }
+
+
+@contextmanager
+def action(doing: str) -> Iterator[None]:
+    """Complete the errors of Google Cloud that the block raises with the failed action."""
+    try:
+        yield
+    except CloudError as error:
+        error.doing = error.doing or doing
+        raise
 
 
 _PLACES: Final = {
@@ -153,19 +163,26 @@ class ResourceType(Traits):
         values = plain(inputs)
         project = self.project(cloud, values)
         self.guard(cloud, project)
-        doing = f"Error creating {self.title}"
-        cloud.need_api(project, self.api if project else None, doing)
-        self.check_fields(cloud, values, doing)
-        self.verify(cloud, project, values, doing)
-        id_ = self.id(cloud, values)
-        made = self.make(cloud, project, id_, values)
-        outputs = updated(cloud.type, inputs, {}, cloud.settings, made, planning=False)
-        record = cloud.type.token, id_, project, stored(values), stored(outputs)
-        if self.overwrites:
-            cloud.store.put(*record)
-        elif not cloud.store.insert(*record):
-            raise CloudError(doing, 409, self.conflict(id_), "alreadyExists")
+        with self.exclusive(cloud), action(self.creating(cloud, values)):
+            cloud.need_api(self.caller(cloud, project), self.api if project else None)
+            self.check_fields(cloud, values)
+            self.verify(cloud, project, values)
+            id_ = self.id(cloud, values)
+            made = self._defaults(cloud, project, id_, values)
+            made |= self.make(cloud, project, id_, values)
+            outputs = updated(cloud.type, inputs, {}, cloud.settings, made, planning=False)
+            record = cloud.type.token, id_, project, stored(values), stored(outputs)
+            if self.overwrites:
+                cloud.store.put(*record)
+            elif not cloud.store.insert(*record):
+                raise CloudError(409, self.conflict(id_), "alreadyExists")
         return ExistingResource(id_, inputs, outputs)
+
+    def _defaults(self, cloud: Cloud, project: str, id_: str, inputs: Mapping[str, Any]) -> Values:
+        made: Values = {"project": project, "name": id_, "selfLink": SELF_LINK + id_}
+        made |= dict.fromkeys(("createTime", "updateTime", "creationTimestamp"), now())
+        computed = (name for name, property_ in cloud.type.properties.items() if property_.computed)
+        return {name: made[name] for name in computed if name in made} | self.known(cloud, inputs)
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         """Return the current resource, or None for a missing resource."""
@@ -180,16 +197,16 @@ class ResourceType(Traits):
         values, before = plain(inputs), plain(olds)
         project = self.project(cloud, before)
         self.guard(cloud, project)
-        doing = f"Error updating {self.title} {id_!r}"
-        cloud.need_api(project, self.api if project else None, doing)
-        if cloud.store.get(cloud.type.token, id_) is None:
-            raise CloudError(doing, 404, f"{id_} does not exist", "notFound")
-        self.check_fields(cloud, values, doing)
-        if self.verifies_updates:
-            self.verify(cloud, project, values, doing)
-        made = self.remake(cloud, id_, values, before)
-        outputs = updated(cloud.type, inputs, olds, cloud.settings, made, planning=False)
-        cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
+        with self.exclusive(cloud), action(f"Error updating {self.title} {id_!r}"):
+            cloud.need_api(project, self.api if project else None)
+            if cloud.store.get(cloud.type.token, id_) is None:
+                raise CloudError(404, f"{id_} does not exist", "notFound")
+            self.check_fields(cloud, values)
+            if self.verifies_updates:
+                self.verify(cloud, project, values)
+            made = self.remake(cloud, id_, values, before)
+            outputs = updated(cloud.type, inputs, olds, cloud.settings, made, planning=False)
+            cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
         return outputs
 
     def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
@@ -204,8 +221,9 @@ class ResourceType(Traits):
             )
         if policy == "ABANDON" or self.outlives_deletion(before):
             return
-        self.unmake(cloud, id_, before)
-        cloud.store.delete(cloud.type.token, id_)
+        with self.exclusive(cloud), action(f"Error deleting {self.title}"):
+            self.unmake(cloud, id_, before)
+            cloud.store.delete(cloud.type.token, id_)
 
     def guard(self, cloud: Cloud, project: str) -> None:
         """Check that the resource's project is local. Raises RefusedError."""
@@ -213,6 +231,21 @@ class ResourceType(Traits):
             cloud.guard(project)
 
     # -- hooks of operations --------------------------------------------------------------------
+
+    def creating(self, cloud: Cloud, inputs: Values) -> str:
+        """Return the failed action in errors of creations."""
+        del cloud, inputs
+        return f"Error creating {self.title}"
+
+    def caller(self, cloud: Cloud, project: str) -> str:
+        """Return the project in which the API must be enabled to create the resource."""
+        del cloud
+        return project
+
+    def exclusive(self, cloud: Cloud) -> AbstractContextManager[None]:
+        """Return a context for one change; some services allow one change at a time."""
+        del cloud
+        return nullcontext()
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         """Return the project in a resource id."""
@@ -237,7 +270,7 @@ class ResourceType(Traits):
             title=self.title, id=id_, parent=parent, name=name, project=project
         )
 
-    def check_fields(self, cloud: Cloud, inputs: Values, doing: str) -> None:
+    def check_fields(self, cloud: Cloud, inputs: Values) -> None:
         """Check the fields by the rules of the API's message. Raises CloudError."""
         document = self.document(cloud, inputs)
         errors = list(field_rules.errors(self.message, document)) if self.message else []
@@ -247,24 +280,20 @@ class ResourceType(Traits):
             if isinstance(name, str) and name and not exists(name.rpartition("/")[2]):
                 errors.append((field, f"{name[:80]!r} does not exist."))
         if errors:
-            reason = " ".join(f"{field}: {text}" for field, text in errors)
-            raise CloudError(doing, 400, reason, "badRequest")
+            raise CloudError(400, " ".join(f"{field}: {text}" for field, text in errors))
 
     def document(self, cloud: Cloud, inputs: Values) -> Values:
         """Return the inputs in the form of the API's message."""
         return api_document(cloud.type.properties, inputs)
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         """Check the inputs as the service does. Raises CloudError or RefusedError."""
-        del cloud, project, inputs, doing
+        del cloud, project, inputs
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        """Create the resource in its service and return the outputs that the service sets."""
-        made: Values = {"project": project, "name": id_, "selfLink": SELF_LINK + id_}
-        made |= dict.fromkeys(("createTime", "updateTime", "creationTimestamp"), now())
-        computed = (name for name, property_ in cloud.type.properties.items() if property_.computed)
-        outputs = {name: made[name] for name in computed if name in made}
-        return outputs | self.known(cloud, inputs)
+        """Create the resource in its service; return outputs besides project, name and times."""
+        del cloud, project, id_, inputs
+        return {}
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         """Update the resource in its service and return the changed outputs."""
@@ -282,6 +311,8 @@ ROUTER: Final = "gcp:compute/router:Router"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
 INSTANCE: Final = "gcp:compute/instance:Instance"
 
+#: Status of the error for a resource that another resource uses.
+IN_USE: Final = "resourceInUseByAnotherResource"
 # Resources of these types refer to a network or a subnetwork, which cannot be deleted before.
 _USERS: Final = (SUBNETWORK, FIREWALL, ROUTER, ADDRESS, ATTACHMENT, NAT, INSTANCE)
 
@@ -298,22 +329,9 @@ class Compute(ResourceType):
         is_link = tf in ("region", "zone", "network", "router")
         return resource_paths.short_name(part) if is_link else part
 
-    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
-        with self._exclusive(cloud, inputs):
-            return super().create(cloud, inputs)
-
-    def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        with self._exclusive(cloud, olds):
-            return super().update(cloud, id_, inputs, olds)
-
-    def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        with self._exclusive(cloud, olds):
-            super().delete(cloud, id_, olds)
-
     @contextmanager
-    def _exclusive(self, cloud: Cloud, values: Mapping[str, Any]) -> Iterator[None]:
+    def exclusive(self, cloud: Cloud) -> Iterator[None]:
         # Two parallel changes must not allocate the same address range.
-        cloud.guard(self.project(cloud, plain(values)))
         with cloud.store.path.with_name("compute.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -321,31 +339,31 @@ class Compute(ResourceType):
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         user = next(users(cloud.store, id_), None)
         if user:
-            raise in_use(f"Error deleting {self.title}", self.noun, id_, user)
+            raise in_use(self.noun, id_, user)
         super().unmake(cloud, id_, olds)
 
 
-def in_use(doing: str, noun: str, path: str, user: str) -> CloudError:
+def in_use(noun: str, path: str, user: str) -> CloudError:
     """Return the error for deleting a resource that another resource uses."""
     reason = f"The {noun} resource '{path}' is already being used by '{user}'"
-    return CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
+    return CloudError(400, reason, IN_USE)
 
 
-def invalid(doing: str, field: str, value: Any, reason: str) -> CloudError:
+def invalid(field: str, value: Any, reason: str) -> CloudError:
     """Return the error for an invalid value of one field."""
     text_ = f"Invalid value for field 'resource.{field}': '{value}'. {reason}"
-    return CloudError(doing, 400, text_, "invalid")
+    return CloudError(400, text_, "invalid")
 
 
-def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: str) -> str:
+def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any]) -> str:
     """Return the path of the project's network in ``inputs["network"]``. Raises CloudError."""
     network = text(inputs, "network")
     path = resource_paths.resolve(cloud.store, network, "networks", project=project)
     if resource_paths.project_of(path) != project:
         reason = "Cross project referencing is not allowed for this resource."
-        raise invalid(doing, "network", network, reason)
+        raise invalid("network", network, reason)
     if cloud.store.get(NETWORK, path) is None:
-        raise invalid(doing, "network", network, "The referenced network resource cannot be found.")
+        raise invalid("network", network, "The referenced network resource cannot be found.")
     return path
 
 

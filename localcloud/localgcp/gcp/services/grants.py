@@ -12,13 +12,11 @@ from typing import Any, Final
 from localgcp.errors import CloudError, PolicyConflictError
 from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Emulator, Values, normal_project, text
-from localgcp.gcp.codec import plain, stored
-from localgcp.gcp.plan import updated
-from localgcp.gcp.services.base import ExistingResource, ResourceType
+from localgcp.gcp.services.base import ExistingResource, ResourceType, action
 from localgcp.gcp.services.identity import CUSTOM_ROLE, missing_account
 from localgcp.gcp.services.secrets import CRYPTO_KEY, SECRET
-from localgcp.gcp.services.storage import REPOSITORY
-from localgcp.inventory.projects import is_local
+from localgcp.gcp.services.storage import REPOSITORY, project_of_bucket
+from localgcp.inventory.resource_paths import is_local
 from localgcp.inventory.store import ACCOUNT, BUCKET, Binding, Policy
 from localgcp.inventory.vpc import SUBNETWORK
 
@@ -40,8 +38,9 @@ class Grant(ResourceType):
     """Template of the resource's path, for an input that has only the resource's name."""
     resource: str | None = None
     """Type token of the resource; None for a project."""
-    returns: tuple[str, ...] = ()
-    """Outputs that are parts of the path: ``project``, ``region`` or ``location``."""
+    returns: str = ""
+    """The output ``region`` or ``location``, which is a part of the path."""
+    overwrites: bool = True
 
     def resolve(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         """Return the path of the resource in the inputs."""
@@ -75,38 +74,35 @@ class Grant(ResourceType):
     def owner(self, cloud: Cloud, id_: str) -> str:
         resource, _, _ = self.import_id(cloud, id_).partition("/roles/")
         if resource.startswith("b/"):
-            return self._bucket_project(cloud, resource)
+            return project_of_bucket(cloud, resource.removeprefix("b/"))
         parts = normal_project(resource, cloud.settings.project).split("/")
         return parts[1] if parts[0] == "projects" else parts[0]
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         path = self.resolve(cloud, values)
-        return self._bucket_project(cloud, path) if path.startswith("b/") else path.split("/")[1]
+        root, name = path.split("/")[:2]
+        return project_of_bucket(cloud, name) if root == "b" else name
 
-    def _bucket_project(self, cloud: Cloud, path: str) -> str:
-        # The database has the bucket's project. Outside of local projects, no database exists.
-        if cloud.settings.project and not is_local(cloud.settings.project):
-            return cloud.settings.project
-        owner = cloud.store.get(BUCKET, path.removeprefix("b/"))
-        return owner.project if owner else cloud.settings.project
+    def creating(self, cloud: Cloud, inputs: Values) -> str:
+        path = self.resolve(cloud, inputs)
+        return f'Error applying IAM policy for {self.title} "{path}"'
 
-    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
-        values = plain(inputs)
-        project = self.project(cloud, values)
-        cloud.guard(project)
-        path, id_ = self.resolve(cloud, values), self.id(cloud, values)
-        doing = f'Error applying IAM policy for {self.title} "{path}"'
+    def caller(self, cloud: Cloud, project: str) -> str:
         # A change of a project's policy needs the Resource Manager API in the caller's project.
-        caller = project if self.resource else cloud.settings.project or project
-        cloud.need_api(caller, self.api, doing)
-        self._verify(cloud, path, values, doing)
-        role, member = text(values, "role"), text(values, "member")
-        condition = _condition(values)
-        policy = rewrite(cloud, path, doing, lambda b: add_member(b, role, member, condition))
-        made = self._made(path, policy)
-        outputs = updated(cloud.type, inputs, {}, cloud.settings, made, planning=False)
-        cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
-        return ExistingResource(id_, inputs, outputs)
+        return project if self.resource else cloud.settings.project or project
+
+    def check_fields(self, cloud: Cloud, inputs: Values) -> None:
+        """Do nothing: ``verify`` checks that the resource exists."""
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        path = self.resolve(cloud, inputs)
+        policy = rewrite(cloud, path, lambda bindings: add_member(bindings, inputs))
+        made: Values = {"etag": policy.etag}
+        if self.resource not in (None, DATASET):
+            made[self.target] = path
+        if self.returns:
+            made[self.returns] = path.split("/")[3]
+        return made
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         resource = super().read(cloud, id_)
@@ -116,8 +112,8 @@ class Grant(ResourceType):
         if path.startswith("b/") and not Emulator.of(cloud).has_bucket(path.removeprefix("b/")):
             return None  # a client of Cloud Storage deleted the bucket and the bucket's policy
         policy = cloud.store.policy(path)
-        binding = Binding(text(resource.inputs, "role"), (), _condition(resource.inputs))
-        holders = next((b.members for b in policy.bindings if _same_role(b, binding)), ())
+        same_role = (b for b in policy.bindings if _has_role(b, resource.inputs))
+        holders = next((binding.members for binding in same_role), ())
         if text(resource.inputs, "member") not in holders:
             return None
         return ExistingResource(
@@ -126,20 +122,11 @@ class Grant(ResourceType):
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         path = self.resolve(cloud, olds)
-        role, member, condition = text(olds, "role"), text(olds, "member"), _condition(olds)
-        doing = f'Error applying IAM policy for {self.title} "{path}"'
-        rewrite(cloud, path, doing, lambda b: remove_member(b, role, member, condition))
+        with action(self.creating(cloud, olds)):
+            rewrite(cloud, path, lambda bindings: remove_member(bindings, olds))
 
-    def _made(self, path: str, policy: Policy) -> Values:
-        made: Values = {"etag": policy.etag}
-        if self.resource is not None:
-            made[self.target] = path
-        for name in self.returns:
-            made[name] = path.split("/")[1 if name == "project" else 3]
-        return made
-
-    def _verify(self, cloud: Cloud, path: str, values: Values, doing: str) -> None:
-        kind = self.resource
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
+        kind, path = self.resource, self.resolve(cloud, inputs)
         if kind not in (None, DATASET):
             key = path.removeprefix("b/") if path.startswith("b/") else path
             if cloud.store.get(kind, key) is None:
@@ -148,21 +135,19 @@ class Grant(ResourceType):
                     reason = "The specified bucket does not exist."
                 elif kind == ACCOUNT:
                     reason = f"Unknown service account: {path.rpartition('/')[2]}"
-                raise CloudError(doing, 404, reason, "notFound")
-        role, member = text(values, "role"), text(values, "member")
+                raise CloudError(404, reason, "notFound")
+        role, member = text(inputs, "role"), text(inputs, "member")
         if not _ROLE.fullmatch(role):
-            raise CloudError(doing, 400, f"Invalid role name: {role}", "badRequest")
+            raise CloudError(400, f"Invalid role name: {role}")
         is_local_role = role.startswith("projects/") and is_local(role.removeprefix("projects/"))
         if is_local_role and cloud.store.get(CUSTOM_ROLE, role) is None:
-            text_ = f"Role {role} is not supported for this resource."
-            raise CloudError(doing, 400, text_, "badRequest")
+            raise CloudError(400, f"Role {role} is not supported for this resource.")
         missing = missing_account(cloud, member)
         if missing:
-            text_ = f"Service account {missing} does not exist."
-            raise CloudError(doing, 400, text_, "badRequest")
+            raise CloudError(400, f"Service account {missing} does not exist.")
 
 
-def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:
+def rewrite(cloud: Cloud, path: str, change: Rewrite) -> Policy:
     """Change a policy; retry after conflicting writes. Raises CloudError with status 409.
 
     Like the official plugin, each grant reads and writes the whole policy. The write requires the
@@ -177,38 +162,32 @@ def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:
             return cloud.store.set_policy(path, bindings, expected_etag=policy.etag)
         except PolicyConflictError:
             time.sleep(random.uniform(0.001, 0.02))
-    raise CloudError(doing, 409, "There were concurrent policy changes.", "aborted")
+    raise CloudError(409, "There were concurrent policy changes.", "aborted")
 
 
-def add_member(
-    bindings: tuple[Binding, ...], role: str, member: str, condition: dict[str, str] | None
-) -> tuple[Binding, ...]:
-    """Return the bindings after adding ``member`` to the role with this condition."""
-    wanted = Binding(role, (member,), condition)
+def add_member(bindings: tuple[Binding, ...], grant: Values) -> tuple[Binding, ...]:
+    """Return the bindings after adding the grant's member to the role with this condition."""
+    member = text(grant, "member")
     for index, binding in enumerate(bindings):
-        if _same_role(binding, wanted):
+        if _has_role(binding, grant):
             members = tuple(dict.fromkeys((*binding.members, member)))
-            grown = Binding(role, members, condition)
+            grown = replace(binding, members=members)
             return (*bindings[:index], grown, *bindings[index + 1 :])
-    return (*bindings, wanted)
+    return (*bindings, Binding(text(grant, "role"), (member,), _condition(grant)))
 
 
-def remove_member(
-    bindings: tuple[Binding, ...], role: str, member: str, condition: dict[str, str] | None
-) -> tuple[Binding, ...]:
-    """Return the bindings after removing ``member`` from the role with this condition."""
-    wanted = Binding(role, (member,), condition)
+def remove_member(bindings: tuple[Binding, ...], grant: Values) -> tuple[Binding, ...]:
+    """Return the bindings after removing the grant's member from the role with this condition."""
+    member = text(grant, "member")
     left = (
-        Binding(b.role, tuple(m for m in b.members if m != member), b.condition)
-        if _same_role(b, wanted)
-        else b
+        replace(b, members=tuple(m for m in b.members if m != member)) if _has_role(b, grant) else b
         for b in bindings
     )
     return tuple(binding for binding in left if binding.members)
 
 
-def _same_role(left: Binding, right: Binding) -> bool:
-    return left.role == right.role and left.condition == right.condition
+def _has_role(binding: Binding, grant: Values) -> bool:
+    return binding.role == text(grant, "role") and binding.condition == _condition(grant)
 
 
 def _condition(values: Mapping[str, Any]) -> dict[str, str] | None:
@@ -225,17 +204,14 @@ class DatasetGrant(Grant):
         has_condition = bool(inputs.get("condition"))
         return "IAM conditions not allowed on BigQuery Dataset IAM" if has_condition else None
 
-    def _verify(self, cloud: Cloud, path: str, values: Values, doing: str) -> None:
-        name = path.rpartition("/")[2]
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
+        name = self.resolve(cloud, inputs).rpartition("/")[2]
         # https://docs.cloud.google.com/bigquery/docs/datasets#dataset-naming
         if not re.fullmatch("[A-Za-z0-9_]{1,1024}", name):
             rule = "Dataset IDs must be alphanumeric (plus underscores)"
             reason = f'Invalid dataset ID "{name}". {rule}, of 1024 characters at most.'
-            raise CloudError(doing, 400, reason, "invalid")
-        super()._verify(cloud, path, values, doing)
-
-    def _made(self, path: str, policy: Policy) -> Values:
-        return {"etag": policy.etag, "project": path.split("/")[1]}
+            raise CloudError(400, reason, "invalid")
+        super().verify(cloud, project, inputs)
 
 
 def _grant(service: str, target: str, path: str, title: str, resource: str | None) -> Grant:
@@ -266,16 +242,15 @@ TYPES: Final[dict[str, ResourceType]] = {
     ),
     "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": replace(
         _grant(_REGISTRY, "repository", _REPOSITORY, f"{_REGISTRY} repository", REPOSITORY),
-        returns=("project", "location"),
+        returns="location",
     ),
     "gcp:secretmanager/secretIamMember:SecretIamMember": replace(
         _grant("secretmanager", "secretId", _SECRET, "secretmanager secret", SECRET),
-        returns=("project",),
         project_later=True,
     ),
     "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember": replace(
         _grant("compute", "subnetwork", _SUBNETWORK, "compute subnetwork", SUBNETWORK),
-        returns=("project", "region"),
+        returns="region",
     ),
     "gcp:bigquery/datasetIamMember:DatasetIamMember": DatasetGrant(
         "Bigquery Dataset",

@@ -1,7 +1,8 @@
 """APIs, roles, service accounts, workload identity pools, tags and deny policies.
 
 The local cloud stores deny policies and tags but does not enforce them. It does not check the
-permissions of roles, and it exchanges no tokens of workload identity pools.
+permissions of roles, and it exchanges no tokens of workload identity pools. Custom roles, deny
+policies and tags behave as Google documents them: the official plugin was not measured with them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from localgcp.gcp.cloud import Cloud, Values, new_number, text
 from localgcp.gcp.codec import has_unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.inventory.projects import is_local
+from localgcp.inventory.resource_paths import is_local
 from localgcp.inventory.store import ACCOUNT, project_number
 
 IDENTITY: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
@@ -63,20 +64,16 @@ class ProjectService(ResourceType):
 
 
 class CustomRole(ResourceType):
-    """A custom role of a project (``gcp.projects.IAMCustomRole``), as Google documents roles.
+    """A custom role of a project (``gcp.projects.IAMCustomRole``)."""
 
-    The type was not measured with the official plugin.
-    """
-
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         role = text(inputs, "roleId")
         # https://cloud.google.com/iam/docs/reference/rest/v1/projects.roles/create
         if not re.fullmatch(r"[a-zA-Z0-9_.]{3,64}", role):
-            raise CloudError(doing, 400, f"The role_id {role} has an invalid form.", "badRequest")
+            raise CloudError(400, f"The role_id {role} has an invalid form.")
         for permission in inputs.get("permissions") or []:
             if not re.fullmatch(r"[a-z0-9-]+(\.[a-zA-Z0-9]+){2}", permission):
-                reason = f"Permission {permission} is not valid."
-                raise CloudError(doing, 400, reason, "badRequest")
+                raise CloudError(400, f"Permission {permission} is not valid.")
 
 
 class ServiceIdentity(ResourceType):
@@ -86,7 +83,7 @@ class ServiceIdentity(ResourceType):
         service = text(inputs, "service")
         domain = _AGENT_DOMAINS.get(service, f"gcp-sa-{service.partition('.')[0]}")
         email = f"service-{project_number(project)}@{domain}.iam.gserviceaccount.com"
-        return {"project": project, "email": email, "member": f"serviceAccount:{email}"}
+        return {"email": email, "member": f"serviceAccount:{email}"}
 
 
 class Account(ResourceType):
@@ -131,7 +128,7 @@ class Account(ResourceType):
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         unique = "1" + "".join(secrets.choice("0123456789") for _ in range(20))
-        return {**super().make(cloud, project, id_, inputs), "uniqueId": unique}
+        return {"uniqueId": unique}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Delete the account's policy and its grants on other resources."""
@@ -163,28 +160,25 @@ class Pool(ResourceType):
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         name = id_.replace(f"projects/{project}/", f"projects/{project_number(project)}/", 1)
-        return {"project": project, "name": name, "state": "ACTIVE"}
+        return {"name": name, "state": "ACTIVE"}
 
 
 class Provider(Pool):
     """A provider of a pool (``gcp.iam.WorkloadIdentityPoolProvider``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         name = text(inputs, "workloadIdentityPoolId")
         pool = f"projects/{project}/locations/global/workloadIdentityPools/{name}"
         if cloud.store.get(POOL, pool) is None:
-            raise CloudError(doing, 404, f"Requested entity was not found: {pool}", "notFound")
+            raise CloudError(404, f"Requested entity was not found: {pool}", "notFound")
         # https://cloud.google.com/iam/docs/workload-identity-federation#mapping
         if inputs.get("oidc") and "google.subject" not in (inputs.get("attributeMapping") or {}):
             reason = "The attribute mapping must contain a mapping for google.subject."
-            raise CloudError(doing, 400, reason, "badRequest")
+            raise CloudError(400, reason)
 
 
 class DenyPolicy(ResourceType):
-    """A deny policy of a project (``gcp.iam.DenyPolicy``), as Google documents deny policies.
-
-    The type was not measured with the official plugin.
-    """
+    """A deny policy of a project (``gcp.iam.DenyPolicy``)."""
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         match = _ATTACHMENT.match(text(values, "parent"))
@@ -193,20 +187,20 @@ class DenyPolicy(ResourceType):
     def owner(self, cloud: Cloud, id_: str) -> str:
         return self.project(cloud, {"parent": id_.rpartition("/")[0]})
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         if not _ATTACHMENT.match(text(inputs, "parent")):
-            raise _invalid(doing, f"Attachment point {text(inputs, 'parent')} is invalid.")
+            raise CloudError(400, f"Attachment point {text(inputs, 'parent')} is invalid.")
         if not re.fullmatch(r"[a-z][a-z0-9.-]{2,62}", text(inputs, "name")):
-            raise _invalid(doing, f"Policy ID {text(inputs, 'name')} is invalid.")
+            raise CloudError(400, f"Policy ID {text(inputs, 'name')} is invalid.")
         for rule in inputs.get("rules") or []:
             denied = rule.get("denyRule") or {}
             for kind, form in _FORMS.items():
                 for value in denied.get(kind) or []:
                     if not form.match(value):
-                        raise _invalid(doing, f"{value} is not supported in {kind}.")
+                        raise CloudError(400, f"{value} is not supported in {kind}.")
             condition = text(denied.get("denialCondition") or {}, "expression")
             if condition and not _CONDITION.match(condition):
-                raise _invalid(doing, f"Condition {condition} may only use resource tags.")
+                raise CloudError(400, f"Condition {condition} may only use resource tags.")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"etag": new_number()}
@@ -217,10 +211,7 @@ class DenyPolicy(ResourceType):
 
 @dataclass(frozen=True)
 class Tag(ResourceType):
-    """A tag key or value (``gcp.tags.TagKey``, ``TagValue``), as Google documents tags.
-
-    The type was not measured with the official plugin.
-    """
+    """A tag key or value (``gcp.tags.TagKey``, ``TagValue``)."""
 
     parent: str | None = None
     """Type token of the parent; None if the parent is a project."""
@@ -238,26 +229,22 @@ class Tag(ResourceType):
     def import_id(self, cloud: Cloud, id_to_import: str) -> str:
         return id_to_import if "/" in id_to_import else f"{self.collection}/{id_to_import}"
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         parent = text(inputs, "parent")
         if self.parent is not None and cloud.store.get(self.parent, parent) is None:
-            raise CloudError(doing, 404, f"{parent} was not found.", "notFound")
+            raise CloudError(404, f"{parent} was not found.", "notFound")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         above = project
         if self.parent is not None:
             key = cloud.store.get(self.parent, text(inputs, "parent"))
             above = text(key.outputs, "namespacedName") if key else project
-        named = {"namespacedName": f"{above}/{text(inputs, 'shortName')}"}
-        made = super().make(cloud, project, id_, inputs)
-        return {**made, **named, "name": id_.rpartition("/")[2]}
+        name = f"{above}/{text(inputs, 'shortName')}"
+        return {"namespacedName": name, "name": id_.rpartition("/")[2]}
 
 
 class TagBinding(ResourceType):
-    """A tag on a resource (``gcp.tags.TagBinding``), as Google documents tags.
-
-    The type was not measured with the official plugin.
-    """
+    """A tag on a resource (``gcp.tags.TagBinding``)."""
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         parent = text(values, "parent")
@@ -271,23 +258,19 @@ class TagBinding(ResourceType):
     def import_id(self, cloud: Cloud, id_to_import: str) -> str:
         return f"tagBindings/{id_to_import.removeprefix('tagBindings/')}"
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         value = text(inputs, "tagValue")
         if cloud.store.get(TAG_VALUE, value) is None:
-            raise CloudError(doing, 404, f"{value} was not found.", "notFound")
+            raise CloudError(404, f"{value} was not found.", "notFound")
         _, separator, account = text(inputs, "parent").partition("/serviceAccounts/")
         if separator and not any(
             account in (text(row.outputs, "uniqueId"), text(row.outputs, "email"))
             for row in cloud.store.list(ACCOUNT, project)
         ):
-            raise CloudError(doing, 404, f"Service account {account} was not found.", "notFound")
+            raise CloudError(404, f"Service account {account} was not found.", "notFound")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"name": id_.removeprefix("tagBindings/")}
-
-
-def _invalid(doing: str, reason: str) -> CloudError:
-    return CloudError(doing, 400, reason, "badRequest")
 
 
 _TAGS: Final = "cloudresourcemanager.googleapis.com"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from localgcp.gcp import check
@@ -31,36 +30,33 @@ _LONGEST_RUN: Final = 120 * 24 * 3600
 class Instance(Compute):
     """A machine (``gcp.compute.Instance``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         region = self.part(cloud, inputs, "zone").rpartition("-")[0]
         for index, interface in enumerate(inputs["networkInterfaces"]):
             field = f"networkInterfaces[{index}]"
             if interface.get("network"):
-                own_network(cloud, project, interface, doing)
+                own_network(cloud, project, interface)
             if subnet := interface.get("subnetwork"):
                 home = {"project": interface.get("subnetworkProject") or project, "region": region}
                 path = resource_paths.resolve(cloud.store, subnet, "subnetworks", **home)
                 if cloud.store.get(SUBNETWORK, path) is None or f"/regions/{region}/" not in path:
                     reason = "The referenced subnetwork resource cannot be found in the region."
-                    raise invalid(doing, f"{field}.subnetwork", subnet, reason)
+                    raise invalid(f"{field}.subnetwork", subnet, reason)
             elif not interface.get("network"):
-                raise invalid(doing, field, "", "Set the field network or subnetwork.")
+                raise invalid(field, "", "Set the field network or subnetwork.")
         scheduling = inputs.get("scheduling") or {}
         limit = scheduling.get("maxRunDuration")
         action = scheduling.get("instanceTerminationAction")
         if limit and not _SHORTEST_RUN <= int(limit["seconds"]) <= _LONGEST_RUN:
             reason = f"Must be between {_SHORTEST_RUN} and {_LONGEST_RUN} seconds."
-            raise invalid(doing, "scheduling.maxRunDuration", str(limit["seconds"]), reason)
+            raise invalid("scheduling.maxRunDuration", str(limit["seconds"]), reason)
         if action and action not in {"STOP", "DELETE"}:
-            reason = "Must be STOP or DELETE."
-            raise invalid(doing, "scheduling.instanceTerminationAction", action, reason)
+            raise invalid("scheduling.instanceTerminationAction", action, "Must be STOP or DELETE.")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        status = inputs.get("desiredStatus") or "RUNNING"
-        made = {"instanceId": new_number(), "currentStatus": status}
         return {
-            **super().make(cloud, project, id_, inputs),
-            **made,
+            "instanceId": new_number(),
+            "currentStatus": inputs.get("desiredStatus") or "RUNNING",
             "zone": self.part(cloud, inputs, "zone"),
         }
 
@@ -68,26 +64,22 @@ class Instance(Compute):
 class Reservation(Compute):
     """A reservation (``gcp.compute.Reservation``); ``inUseCount`` counts machines of jobs."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        zone = self.part(cloud, inputs, "zone")
-        if not re.fullmatch(r"[a-z]+-[a-z]+\d+-[a-z]", zone):
-            raise invalid(doing, "zone", zone, "Unknown zone.")
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         share = inputs.get("shareSettings") or {}
         projects = share.get("projectMaps") or share.get("projects")
         if share.get("shareType") == "SPECIFIC_PROJECTS" and not projects:
             reason = "SPECIFIC_PROJECTS needs at least one project."
-            raise invalid(doing, "shareSettings.projectMap", "", reason)
+            raise invalid("shareSettings.projectMap", "", reason)
         if share.get("shareType") == "LOCAL" and projects:
             reason = "A LOCAL reservation is shared with no project."
-            raise invalid(doing, "shareSettings.projectMap", "", reason)
+            raise invalid("shareSettings.projectMap", "", reason)
         at = _deleted_at(inputs)
         try:
-            is_past = bool(at) and datetime.fromisoformat(at) <= datetime.now(UTC)
+            is_past = reservations.over({"deleteAtTime": at})
         except (TypeError, ValueError):  # TypeError: the time has no time zone
-            reason = "Must be a time of RFC 3339."
-            raise invalid(doing, "deleteAtTime", at, reason) from None
+            raise invalid("deleteAtTime", at, "Must be a time of RFC 3339.") from None
         if is_past:
-            raise invalid(doing, "deleteAtTime", at, "Must be in the future.")
+            raise invalid("deleteAtTime", at, "Must be in the future.")
         id_ = self.id(cloud, inputs)
         former = cloud.store.get(cloud.type.token, id_)
         if former and reservations.over(former.outputs):
@@ -95,7 +87,7 @@ class Reservation(Compute):
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         zone = f"projects/{project}/zones/{self.part(cloud, inputs, 'zone')}"
-        made = super().make(cloud, project, id_, inputs)
+        made: Values = {}
         if not inputs.get("reservationSharingPolicy"):
             made["reservationSharingPolicy"] = {"serviceShareType": "DISALLOW_ALL"}
         return {
@@ -120,9 +112,8 @@ class Reservation(Compute):
         used = JobTable(cloud.store.path).used(id_)
         count = int(inputs["specificReservation"]["count"])
         if count < used:
-            doing = f"Error updating {self.title} {id_!r}"
             reason = f"The reservation has {used} instances in use and cannot shrink below that."
-            raise invalid(doing, "specificReservation.count", count, reason)
+            raise invalid("specificReservation.count", count, reason)
         return {
             "zone": olds["zone"],
             "deleteAtTime": _deleted_at(inputs) or olds.get("deleteAtTime") or "",
@@ -135,8 +126,7 @@ class Reservation(Compute):
         # https://cloud.google.com/compute/docs/instances/reservations-delete
         jobs = JobTable(cloud.store.path)
         if olds.get("specificReservationRequired") and (users := jobs.users(id_)):
-            user = users[0].name
-            raise in_use(f"Error deleting {self.title}", self.noun, id_, user)
+            raise in_use(self.noun, id_, users[0].name)
         super().unmake(cloud, id_, olds)
 
 

@@ -14,6 +14,7 @@ from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services import peerings
 from localgcp.gcp.services.base import (
     FIREWALL,
+    IN_USE,
     NAT,
     ROUTER,
     Compute,
@@ -43,15 +44,13 @@ class Network(Compute):
     """A VPC network (``gcp.compute.Network``), without routes and automatic subnetworks."""
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        number = new_number()
-        made = super().make(cloud, project, id_, inputs)
         # Terraform reads the values that the API fills in.
-        filled = {
+        return {
             "mtu": inputs.get("mtu") or 1460,
             "routingMode": inputs.get("routingMode") or "REGIONAL",
             "autoCreateSubnetworks": inputs.get("autoCreateSubnetworks", True),
+            **dict.fromkeys(("networkId", "numericId"), new_number()),
         }
-        return {**made, **filled, "networkId": number, "numericId": number}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         super().unmake(cloud, id_, olds)
@@ -71,14 +70,13 @@ class Subnetwork(Compute):
         # The official plugin reports this replacement for the metadata instead of a property.
         return [] if grown else [Change("__meta", UPDATE, replace=True)]
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        network = own_network(cloud, project, inputs, doing)
-        self._verify_ranges(cloud, network, inputs, doing, own="")
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
+        network = own_network(cloud, project, inputs)
+        _verify_ranges(cloud, network, inputs, own="")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        network = own_network(cloud, project, inputs, "")
+        network = own_network(cloud, project, inputs)
         return {
-            **super().make(cloud, project, id_, inputs),
             **_addressing(inputs),
             "network": resource_paths.SELF_LINK + network,
             "region": self.part(cloud, inputs, "region"),
@@ -89,23 +87,20 @@ class Subnetwork(Compute):
         }
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        doing = f"Error updating {self.title} {id_!r}"
-        network = own_network(cloud, self.project(cloud, olds), olds, doing)
-        self._verify_ranges(cloud, network, inputs, doing, own=id_)
+        network = own_network(cloud, self.project(cloud, olds), olds)
+        _verify_ranges(cloud, network, inputs, own=id_)
         return {"network": olds["network"], **_addressing(inputs)}
 
-    def _verify_ranges(
-        self, cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: str, *, own: str
-    ) -> None:
-        seen: list[Block] = []
-        for field, cidr in _ranges(inputs):
-            block = _legal(doing, field, cidr)
-            overlap = find_overlap(cloud.store, network, block, own)
-            if overlap or any(block.overlaps(other) for other in seen):
-                owner = overlap.owner if overlap else "another range of this subnetwork"
-                reason = f"Invalid IPCidrRange: {cidr} conflicts with {owner}."
-                raise invalid(doing, field, cidr, reason)
-            seen.append(block)
+
+def _verify_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], *, own: str) -> None:
+    seen: list[Block] = []
+    for field, cidr in _ranges(inputs):
+        block = _legal(field, cidr)
+        overlap = find_overlap(cloud.store, network, block, own)
+        if overlap or any(block.overlaps(other) for other in seen):
+            owner = overlap.owner if overlap else "another range of this subnetwork"
+            raise invalid(field, cidr, f"Invalid IPCidrRange: {cidr} conflicts with {owner}.")
+        seen.append(block)
 
 
 def _ranges(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -116,7 +111,7 @@ def _ranges(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"secondaryIpRanges[{index}].ipCidrRange", range_["ipCidrRange"]
 
 
-def _legal(doing: str, field: str, cidr: str) -> Block:
+def _legal(field: str, cidr: str) -> Block:
     try:
         block = Block(cidr)
     except ValueError:
@@ -124,11 +119,10 @@ def _legal(doing: str, field: str, cidr: str) -> Block:
             example = str(Block(cidr, strict=False))
         except ValueError:
             example = "10.0.0.0/24"
-        hint = f"Must be a CIDR address range, such as {example}."
-        raise invalid(doing, field, cidr, hint) from None
+        raise invalid(field, cidr, f"Must be a CIDR address range, such as {example}.") from None
     if not _LARGEST <= block.prefixlen <= _SMALLEST:
         reason = f"Subnetwork CIDR range must be between /{_LARGEST} and /{_SMALLEST}."
-        raise CloudError(doing, 400, f"{reason} Got {cidr}", "invalid")
+        raise CloudError(400, f"{reason} Got {cidr}", "invalid")
     return block
 
 
@@ -143,35 +137,32 @@ class Firewall(Compute):
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
         return check.firewall_needs_a_source(plain(inputs))
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        own_network(cloud, project, inputs, doing)
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
+        own_network(cloud, project, inputs)
         if not 0 <= int(inputs.get("priority", 1000)) <= _HIGHEST_PRIORITY:
             reason = f"Must be between 0 and {_HIGHEST_PRIORITY}."
-            raise invalid(doing, "priority", inputs["priority"], reason)
+            raise invalid("priority", inputs["priority"], reason)
         for field in ("sourceRanges", "destinationRanges"):
             for index, cidr in enumerate(inputs.get(field) or []):
                 try:
                     ipaddress.ip_network(cidr)
                 except ValueError as error:
                     reason = f"Must be a valid CIDR range ({error})."
-                    raise invalid(doing, f"{field}[{index}]", cidr, reason) from None
+                    raise invalid(f"{field}[{index}]", cidr, reason) from None
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        made = super().make(cloud, project, id_, inputs)
-        return {**made, "direction": inputs.get("direction") or "INGRESS"}
+        return {"direction": inputs.get("direction") or "INGRESS"}
 
 
 class Router(Compute):
     """A Cloud Router (``gcp.compute.Router``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        own_network(cloud, project, inputs, doing)
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
+        own_network(cloud, project, inputs)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        network = own_network(cloud, project, inputs, "")
-        made = super().make(cloud, project, id_, inputs)
-        region = self.part(cloud, inputs, "region")
-        return {**made, "network": resource_paths.SELF_LINK + network, "region": region}
+        network = resource_paths.SELF_LINK + own_network(cloud, project, inputs)
+        return {"network": network, "region": self.part(cloud, inputs, "region")}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         _, project, _, region, _, name = id_.split("/")
@@ -183,45 +174,42 @@ class Router(Compute):
 class RouterNat(Compute):
     """Cloud NAT on a router (``gcp.compute.RouterNat``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         region, router = self.part(cloud, inputs, "region"), self.part(cloud, inputs, "router")
         path = f"projects/{project}/regions/{region}/routers/{router}"
         if cloud.store.get(ROUTER, path) is None:
-            raise CloudError(doing, 404, f"The resource '{path}' was not found", "notFound")
+            raise CloudError(404, f"The resource '{path}' was not found", "notFound")
         home = {"project": project, "region": region}
         for index, attachment in enumerate(inputs.get("subnetworks") or []):
             subnet = resource_paths.resolve(cloud.store, attachment["name"], "subnetworks", **home)
             if cloud.store.get(SUBNETWORK, subnet) is None:
                 field = f"nats[0].subnetworks[{index}].name"
                 reason = "The referenced subnetwork resource cannot be found."
-                raise invalid(doing, field, attachment["name"], reason)
+                raise invalid(field, attachment["name"], reason)
         if text(inputs, "natIpAllocateOption") == "MANUAL_ONLY" and not inputs.get("natIps"):
-            reason = "Manual allocation needs natIps."
-            raise invalid(doing, "nats[0].natIps", "", reason)
+            raise invalid("nats[0].natIps", "", "Manual allocation needs natIps.")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        made = super().make(cloud, project, id_, inputs)
         region = self.part(cloud, inputs, "region")
-        return {**made, "region": region, "endpointTypes": ["ENDPOINT_TYPE_VM"]}
+        return {"region": region, "endpointTypes": ["ENDPOINT_TYPE_VM"]}
 
 
 class NetworkAttachment(Compute):
     """A network attachment (``gcp.compute.NetworkAttachment``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         networks = {
-            self._subnetwork(cloud, project, inputs, index, doing)
+            self._subnetwork(cloud, project, inputs, index)
             for index in range(len(inputs.get("subnetworks") or []))
         }
         if len(networks) != 1:
             reason = "All subnetworks must belong to one network."
-            raise invalid(doing, "subnetworks", ", ".join(inputs.get("subnetworks") or []), reason)
+            raise invalid("subnetworks", ", ".join(inputs.get("subnetworks") or []), reason)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        network = self._subnetwork(cloud, project, inputs, 0, "")
+        network = self._subnetwork(cloud, project, inputs, 0)
         region = f"projects/{project}/regions/{self.part(cloud, inputs, 'region')}"
         return {
-            **super().make(cloud, project, id_, inputs),
             "region": resource_paths.SELF_LINK + region,
             "network": resource_paths.SELF_LINK + network,
             "fingerprint": "5CcLE4OZV7w=",
@@ -230,9 +218,7 @@ class NetworkAttachment(Compute):
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         return {"region": olds["region"]}
 
-    def _subnetwork(
-        self, cloud: Cloud, project: str, inputs: Mapping[str, Any], index: int, doing: str
-    ) -> str:
+    def _subnetwork(self, cloud: Cloud, project: str, inputs: Mapping[str, Any], index: int) -> str:
         reference = inputs["subnetworks"][index]
         field, region = f"subnetworks[{index}]", self.part(cloud, inputs, "region")
         home = {"project": project, "region": region}
@@ -240,14 +226,12 @@ class NetworkAttachment(Compute):
         host = resource_paths.project_of(path)
         if host != project and not attached(cloud.store, host, project):
             reason = "Cross project referencing is not allowed for this resource."
-            raise invalid(doing, field, reference, reason)
+            raise invalid(field, reference, reason)
         resource = cloud.store.get(SUBNETWORK, path)
         if resource is None:
-            reason = "The referenced subnetwork resource cannot be found."
-            raise invalid(doing, field, reference, reason)
+            raise invalid(field, reference, "The referenced subnetwork resource cannot be found.")
         if resource_paths.short_name(resource.outputs["region"]) != region:
-            reason = f"The subnetwork must be in region {region}."
-            raise invalid(doing, field, reference, reason)
+            raise invalid(field, reference, f"The subnetwork must be in region {region}.")
         return resource_paths.resolve(
             cloud.store, text(resource.outputs, "network"), "networks", project=host
         )
@@ -256,20 +240,20 @@ class NetworkAttachment(Compute):
 class HostProject(Compute):
     """A project that shares its networks (``gcp.compute.SharedVPCHostProject``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         for resource in cloud.store.list(SERVICE_PROJECT):
             host = resource.outputs["hostProject"]
             if attached(cloud.store, host, project):
                 reason = f"The project '{project}' is a service project of the host '{host}'."
-                raise CloudError(doing, 400, reason, "invalidResourceUsage")
+                raise CloudError(400, reason, "invalidResourceUsage")
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         for resource in cloud.store.list(SERVICE_PROJECT):
             if resource.outputs["hostProject"] == id_:
-                doing = f"Error disabling {self.title} {id_!r}"
                 service = resource.outputs["serviceProject"]
                 reason = f"The host project '{id_}' still has the service project '{service}'."
-                raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
+                doing = f"Error disabling {self.title} {id_!r}"
+                raise CloudError(400, reason, IN_USE, doing)
 
 
 class ServiceProject(Compute):
@@ -278,20 +262,20 @@ class ServiceProject(Compute):
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         return text(values, "hostProject")
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         service = text(inputs, "serviceProject")
         cloud.guard(service)
         if cloud.store.get(HOST_PROJECT, project) is None:
             reason = f"The project '{project}' is not a Shared VPC host project."
-            raise CloudError(doing, 400, reason, "invalid")
+            raise CloudError(400, reason, "invalid")
         if cloud.store.get(HOST_PROJECT, service):
             reason = f"The project '{service}' is a Shared VPC host itself."
-            raise CloudError(doing, 400, reason, "invalidResourceUsage")
+            raise CloudError(400, reason, "invalidResourceUsage")
         for resource in cloud.store.list(SERVICE_PROJECT):
             host = resource.outputs["hostProject"]
             if resource.outputs["serviceProject"] == service and host != project:
                 reason = f"The project '{service}' is attached to the host '{host}' already."
-                raise CloudError(doing, 400, reason, "invalidResourceUsage")
+                raise CloudError(400, reason, "invalidResourceUsage")
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         host, _, service = id_.partition("/")
@@ -299,8 +283,7 @@ class ServiceProject(Compute):
             for path in subnetworks_of(cloud.store, resource):
                 if resource_paths.project_of(path) == host:
                     reason = f"The resource '{resource.id}' still uses the shared '{path}'."
-                    doing = f"Error detaching {self.title} {id_!r}"
-                    raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
+                    raise CloudError(400, reason, IN_USE, f"Error detaching {self.title} {id_!r}")
 
 
 _NAMED: Final = {"name": check.gce_name}

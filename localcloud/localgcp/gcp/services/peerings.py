@@ -14,12 +14,13 @@ from localgcp.gcp.services.base import (
     Compute,
     ExistingResource,
     ResourceType,
+    action,
     in_use,
     invalid,
     own_network,
 )
 from localgcp.inventory import resource_paths
-from localgcp.inventory.projects import is_local
+from localgcp.inventory.resource_paths import is_local
 from localgcp.inventory.vpc import (
     ADDRESS,
     CONNECTION,
@@ -47,31 +48,31 @@ _TAKEN: Final = (
 class GlobalAddress(Compute):
     """A global address (``gcp.compute.GlobalAddress``), usually a range for VPC peering."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         if text(inputs, "purpose") != "VPC_PEERING":
             return
         if text(inputs, "addressType") != "INTERNAL":
             reason = "Purpose VPC_PEERING needs an internal address."
-            raise invalid(doing, "addressType", text(inputs, "addressType"), reason)
-        network = own_network(cloud, project, inputs, doing)
+            raise invalid("addressType", text(inputs, "addressType"), reason)
+        network = own_network(cloud, project, inputs)
         prefix = inputs.get("prefixLength")
         if prefix is None or not 8 <= int(prefix) <= 29:
-            raise invalid(doing, "prefixLength", prefix, "Must be between 8 and 29.")
+            raise invalid("prefixLength", prefix, "Must be between 8 and 29.")
         block = _block(cloud, network, inputs)
         if block is None:
             reason = f"There is no unused /{prefix} in network '{network}'."
-            raise CloudError(doing, 400, reason, "ipSpaceExhausted")
+            raise CloudError(400, reason, "ipSpaceExhausted")
         overlap = find_overlap(cloud.store, network, block)
         if overlap:
             reason = f"The range {block} conflicts with {overlap.owner}."
-            raise invalid(doing, "address", inputs.get("address"), reason)
+            raise invalid("address", inputs.get("address"), reason)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        made = super().make(cloud, project, id_, inputs)
+        made: Values = {"labelFingerprint": "42WmSpB8rSM="}
         if text(inputs, "purpose") == "VPC_PEERING":
-            block = _block(cloud, own_network(cloud, project, inputs, ""), inputs)
+            block = _block(cloud, own_network(cloud, project, inputs), inputs)
             made["address"] = str(block.network_address) if block else ""
-        return {**made, "labelFingerprint": "42WmSpB8rSM="}
+        return made
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         for connection in cloud.store.list(CONNECTION, resource_paths.project_of(id_)):
@@ -81,7 +82,7 @@ class GlobalAddress(Compute):
                 "reservedPeeringRanges", []
             ):
                 user = f"{network_of(cloud.store, connection)}:{connection.inputs['service']}"
-                raise in_use("Error deleting GlobalAddress", self.noun, id_, user)
+                raise in_use(self.noun, id_, user)
         super().unmake(cloud, id_, olds)
 
 
@@ -110,23 +111,23 @@ class Connection(ResourceType):
             return dataclasses.replace(self, overwrites=True).create(cloud, inputs)
         return super().create(cloud, inputs)
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        doing = f"Error waiting to create {self.title}"
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         network = self._network(cloud, inputs)
-        if cloud.store.get(NETWORK, network) is None:
-            raise CloudError(doing, 404, f"The resource '{network}' was not found", "notFound")
-        existing = cloud.store.get(CONNECTION, self.id(cloud, inputs))
-        if existing and not self.overwrites:
-            ranges = ", ".join(existing.inputs.get("reservedPeeringRanges", []))
-            raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _TAKEN.format(ranges))
-        _need_ranges(cloud, network, inputs, doing)
+        with action(f"Error waiting to create {self.title}"):
+            if cloud.store.get(NETWORK, network) is None:
+                raise CloudError(404, f"The resource '{network}' was not found", "notFound")
+            existing = cloud.store.get(CONNECTION, self.id(cloud, inputs))
+            if existing and not self.overwrites:
+                ranges = ", ".join(existing.inputs.get("reservedPeeringRanges", []))
+                raise OperationError(RpcCode.FAILED_PRECONDITION, _TAKEN.format(ranges))
+            _need_ranges(cloud, network, inputs)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"peering": text(inputs, "service").replace(".", "-")}
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        network = self._network(cloud, inputs)
-        _need_ranges(cloud, network, inputs, f"Error waiting to update {self.title}")
+        with action(f"Error waiting to update {self.title}"):
+            _need_ranges(cloud, self._network(cloud, inputs), inputs)
         return {}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
@@ -134,7 +135,7 @@ class Connection(ResourceType):
         # producers. 9.35.0 distinguishes only ABANDON, PREVENT and all other values.
         if networks.jobs_on_network(cloud.store, self._network(cloud, olds)):
             doing = f"Unable to remove {self.title}, err: Error waiting for Delete {self.title}"
-            raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _STILL_USED)
+            raise OperationError(RpcCode.FAILED_PRECONDITION, _STILL_USED, doing=doing)
         super().unmake(cloud, id_, olds)
 
     def _network(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
@@ -147,20 +148,20 @@ class Connection(ResourceType):
 class PeeringRoutes(Compute):
     """Settings of a peering's routes (``gcp.compute.NetworkPeeringRoutesConfig``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        network = own_network(cloud, project, inputs, doing)
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
+        network = own_network(cloud, project, inputs)
         peering = text(inputs, "peering")
         if not any(
             connection.outputs.get("peering") == peering
             for connection in in_network(cloud.store, CONNECTION, network)
         ):
             reason = f"There is no peering '{peering}' in network '{network}'."
-            raise invalid(doing, "networkPeering.name", peering, reason)
+            raise invalid("networkPeering.name", peering, reason)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         public = {"exportSubnetRoutesWithPublicIp": True, "importSubnetRoutesWithPublicIp": False}
         fields = {name: inputs[name] for name in public if inputs.get(name) is not None}
-        return {"project": project, **public, **fields}
+        return {**public, **fields}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Do nothing: the settings stay a part of the peering."""
@@ -170,19 +171,19 @@ def release(cloud: Cloud, network: str) -> None:
     """Delete the connections of a network. Raises CloudError if a job uses the network."""
     for connection in in_network(cloud.store, CONNECTION, network):
         if jobs := networks.jobs_on_network(cloud.store, network):
-            raise in_use("Error deleting Network", "network", network, jobs[0].name)
+            raise in_use("network", network, jobs[0].name)
         cloud.store.delete(CONNECTION, connection.id)
 
 
-def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: str) -> None:
+def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any]) -> None:
     names = [str(name) for name in inputs.get("reservedPeeringRanges") or []]
     missing = [name for name in names if find_peering_range(cloud.store, network, name) is None]
     if missing:
         reason = f"Allocated IP range not found in network '{network}': {', '.join(missing)}."
-        raise OperationError(doing, RpcCode.NOT_FOUND, reason)
+        raise OperationError(RpcCode.NOT_FOUND, reason)
     if not names:
-        reason = "At least one allocated IP range is needed."
-        raise OperationError(doing, RpcCode.FAILED_PRECONDITION, reason)
+        text_ = "At least one allocated IP range is needed."
+        raise OperationError(RpcCode.FAILED_PRECONDITION, text_)
 
 
 def _block(cloud: Cloud, network: str, inputs: Mapping[str, Any]) -> Block | None:

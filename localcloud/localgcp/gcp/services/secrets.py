@@ -27,16 +27,15 @@ _ID: Final = re.compile(r"^[a-zA-Z0-9_-]{1,255}$")
 class Secret(ResourceType):
     """A secret (``gcp.secretmanager.Secret``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         name = text(inputs, "secretId")
         if not _ID.fullmatch(name):
-            reason = f"Secret ID [{name}] does not match the pattern [[a-zA-Z_0-9]+]."
-            raise CloudError(doing, 400, reason.replace("[a-zA-Z_0-9]+", _ID.pattern), "badRequest")
+            reason = f"Secret ID [{name}] does not match the pattern [{_ID.pattern}]."
+            raise CloudError(400, reason)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         name = f"projects/{project_number(project)}/secrets/{text(inputs, 'secretId')}"
-        made = super().make(cloud, project, id_, inputs) | {"name": name}
-        return made | self.remake(cloud, id_, inputs, {})
+        return {"name": name, **self.remake(cloud, id_, inputs, {})}
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         return {"effectiveAnnotations": dict(inputs.get("annotations") or {})}
@@ -58,19 +57,18 @@ class CryptoKey(ResourceType):
         in_full = ring.startswith("projects/")
         return resource_paths.project_of(ring) if in_full else cloud.settings.project
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         ring = text(inputs, "keyRing")
         if cloud.store.get(KEY_RING, ring) is None:
-            raise CloudError(doing, 404, f"KeyRing {ring} not found.", "notFound")
+            raise CloudError(404, f"KeyRing {ring} not found.", "notFound")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        made: Values = {
+        encrypts = text(inputs, "purpose") in ("", "ENCRYPT_DECRYPT")
+        primary = {"name": f"{id_}/cryptoKeyVersions/1", "state": "ENABLED"}
+        return {
             "destroyScheduledDuration": inputs.get("destroyScheduledDuration") or "2592000s",
-            "primaries": [],
+            "primaries": [primary] if encrypts else [],
         }
-        if text(inputs, "purpose") in ("", "ENCRYPT_DECRYPT"):
-            made["primaries"] = [{"name": f"{id_}/cryptoKeyVersions/1", "state": "ENABLED"}]
-        return made
 
 
 _KMS: Final = "cloudkms.googleapis.com"

@@ -16,7 +16,7 @@ from localgcp.gcp.cloud import Cloud, Emulator, Values, now, text
 from localgcp.gcp.codec import Asset, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.inventory.projects import is_local
+from localgcp.inventory.resource_paths import is_local
 from localgcp.inventory.store import BUCKET, project_number
 from localgcp.system.root_directory import delete_folder
 
@@ -28,6 +28,7 @@ _TAKEN: Final = (
     "the system. Please select a different name and try again."
 )
 _OWNED: Final = "Your previous request to create the named bucket succeeded and you already own it."
+_NO_BUCKET: Final = "The specified bucket does not exist."
 _METADATA: Final = (
     "cacheControl",
     "contentDisposition",
@@ -58,22 +59,21 @@ class Bucket(ResourceType):
     def owner(self, cloud: Cloud, id_: str) -> str:
         return id_.partition("/")[0] if "/" in id_ else cloud.settings.project
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         name = text(inputs, "name")
         if not legal_name(name):
-            raise CloudError(doing, 400, f"Invalid bucket name: '{name}'", "invalid")
+            raise CloudError(400, f"Invalid bucket name: '{name}'", "invalid")
         for key, value in (inputs.get("labels") or {}).items():
             if not re.fullmatch(r"[\w-]{0,63}", str(value)) or str(value) != str(value).lower():
                 reason = f"Invalid argument: label {key} has an illegal value '{value}'"
-                raise CloudError(doing, 400, reason, "invalid")
+                raise CloudError(400, reason, "invalid")
         held = cloud.store.get(BUCKET, name)
         if held and not Emulator.of(cloud).has_bucket(name):
             # A client of Cloud Storage deleted the bucket.
             cloud.store.delete(BUCKET, name)
             cloud.store.delete_policy(f"b/{name}")
         elif held:
-            reason = _OWNED if held.project == project else _TAKEN
-            raise CloudError(doing, 409, reason, "conflict")
+            raise CloudError(409, _OWNED if held.project == project else _TAKEN, "conflict")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         location = text(inputs, "location").upper()
@@ -81,7 +81,6 @@ class Bucket(ResourceType):
         Emulator.of(cloud).create_bucket(project, id_, location)
         created = now()
         return {
-            "project": project,
             "projectNumber": int(project_number(project)),
             "location": location,
             "rpo": inputs.get("rpo") or ("DEFAULT" if location in ("US", "EU", "ASIA") else None),
@@ -97,7 +96,7 @@ class Bucket(ResourceType):
         if _retention(olds).get("isLocked") and after < before:
             reason = "Cannot reduce retention duration of a locked Retention Policy for bucket"
             doing = f"Error updating Bucket {id_}"
-            raise CloudError(doing, 403, f"{reason} '{id_}'.", "forbidden")
+            raise CloudError(403, f"{reason} '{id_}'.", "forbidden", doing)
         soft = olds.get("softDeletePolicy")
         if inputs.get("softDeletePolicy"):
             soft = _soft_delete(inputs, now())
@@ -128,6 +127,15 @@ class Bucket(ResourceType):
         delete_folder(folder)
         folder.with_name(f"{id_}.bucketMetadata").unlink(missing_ok=True)
         cloud.store.delete_policy(f"b/{id_}")
+
+
+def project_of_bucket(cloud: Cloud, name: str) -> str:
+    """Return the bucket's project, or else the provider's project."""
+    project = cloud.settings.project
+    if project and not is_local(project):
+        return project  # outside of local projects, no database exists
+    bucket = cloud.store.get(BUCKET, name)
+    return bucket.project if bucket else project
 
 
 def _need_force(name: str, olds: Values) -> None:
@@ -177,17 +185,14 @@ class BucketObject(ResourceType):
         return [Change(name, UPDATE) for name in hashes]
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        if cloud.settings.project and not is_local(cloud.settings.project):
-            return cloud.settings.project
-        bucket = cloud.store.get(BUCKET, text(values, "bucket"))
-        return bucket.project if bucket else cloud.settings.project
+        return project_of_bucket(cloud, text(values, "bucket"))
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         if cloud.store.get(BUCKET, text(inputs, "bucket")) is None:
-            raise CloudError(doing, 404, "The specified bucket does not exist.", "notFound")
+            raise CloudError(404, _NO_BUCKET, "notFound")
         name = text(inputs, "name")
         if not 0 < len(name.encode()) <= 1024 or name in (".", "..") or set("\r\n") & set(name):
-            raise CloudError(doing, 400, f"Invalid object name: {name!r}", "invalid")
+            raise CloudError(400, f"Invalid object name: {name!r}", "invalid")
         # The emulator stores objects as files below the bucket's folder.
         if ".." in name.split("/") or name.startswith("/"):
             raise RefusedError(f"the local object storage cannot store an object named {name!r}")
@@ -235,8 +240,7 @@ def _upload(cloud: Cloud, inputs: Values) -> Values:
     metadata |= {"contentType": text(inputs, "contentType") or guess, "name": name}
     record = Emulator.of(cloud).upload(bucket, metadata, data)
     if record is None:
-        reason = "The specified bucket does not exist."
-        raise CloudError("Error uploading object", 404, reason, "notFound")
+        raise CloudError(404, _NO_BUCKET, "notFound", "Error uploading object")
     return {
         "contentType": metadata["contentType"],
         "storageClass": text(inputs, "storageClass") or "STANDARD",
@@ -264,22 +268,20 @@ def _recorded(bucket: str, name: str, record: Values) -> Values:
 class Repository(ResourceType):
     """A repository (``gcp.artifactregistry.Repository``); the registry stores its packages."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         name, kind = text(inputs, "repositoryId"), text(inputs, "format").upper()
         if not _REPOSITORY_ID.fullmatch(name):
             reason = f'invalid repository id "{name}": it must match {_REPOSITORY_ID.pattern}'
-            raise CloudError(doing, 400, reason, "badRequest")
+            raise CloudError(400, reason)
         if kind not in _FORMATS:
-            raise CloudError(doing, 400, f'unsupported repository format "{kind}"', "badRequest")
+            raise CloudError(400, f'unsupported repository format "{kind}"')
         if reason := next(_policy_errors(inputs.get("cleanupPolicies") or []), None):
-            raise CloudError(doing, 400, reason, "badRequest")
+            raise CloudError(400, reason)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         location, name = self.part(cloud, inputs, "location"), text(inputs, "repositoryId")
         host = f"{location}-{text(inputs, 'format').lower()}.pkg.dev"
-        uri = f"{host}/{project}/{name}"
-        made = super().make(cloud, project, id_, inputs)
-        return {**made, "location": location, "name": name, "registryUri": uri}
+        return {"location": location, "name": name, "registryUri": f"{host}/{project}/{name}"}
 
 
 def _policy_errors(policies: list[Values]) -> Iterator[str]:

@@ -35,46 +35,46 @@ def _json(value: Any) -> str | None:
 class AiEndpoint(ResourceType):
     """An endpoint (``gcp.vertex.AiEndpoint``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         if not re.fullmatch(r"[1-9]\d{0,9}", name := text(inputs, "name")):
             reason = f"Invalid endpoint_id: {name!r}; expected 1 to 10 digits without a leading 0."
-            raise CloudError(doing, 400, reason, "badRequest")
-        self._check_split(inputs, [], doing)
+            raise CloudError(400, reason)
+        self._check_split(inputs, [])
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        made = super().make(cloud, project, id_, inputs)
-        if inputs.get("dedicatedEndpointEnabled"):
-            made["dedicatedEndpointDns"] = _dns(project, inputs)
+        is_dedicated = inputs.get("dedicatedEndpointEnabled")
+        dns = {"dedicatedEndpointDns": _dns(project, inputs)} if is_dedicated else {}
         split = text(inputs, "trafficSplit") or "{}"
-        return {**made, "etag": re.sub(r"\D", "", made["createTime"]), "trafficSplit": split}
+        return {"etag": re.sub(r"\D", "", now()), "trafficSplit": split, **dns}
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         resource = cloud.store.get(cloud.type.token, id_)
         current = resource.outputs if resource else {}
         deployed = current.get("deployedModels") or []
-        self._check_split(inputs, deployed, f"Error updating Endpoint {id_!r}")
+        self._check_split(inputs, deployed)
         split = text(inputs, "trafficSplit") or current.get("trafficSplit") or "{}"
         made = {"updateTime": now(), "deployedModels": deployed, "trafficSplit": split}
         is_dedicated = inputs.get("dedicatedEndpointEnabled")
         dns = _dns(self.project(cloud, olds), inputs) if is_dedicated else ""
         return {**made, "dedicatedEndpointDns": dns}
 
-    def _check_split(self, inputs: Values, deployed: list[Any], doing: str) -> None:
+    def _check_split(self, inputs: Values, deployed: list[Any]) -> None:
         split: dict[str, int] = json.loads(text(inputs, "trafficSplit") or "{}")
         if not split:
             return
         if unknown := sorted(set(split) - {model["id"] for model in deployed}):
             reason = f"traffic_split names {', '.join(unknown)}, which the endpoint does not have."
-            raise CloudError(doing, 400, reason, "badRequest")
+            raise CloudError(400, reason)
         if sum(split.values()) != 100:
-            raise CloudError(doing, 400, f"traffic_split must sum to 100: {split}", "badRequest")
+            raise CloudError(400, f"traffic_split must sum to 100: {split}")
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         resource = cloud.store.get(cloud.type.token, id_)
         if deployed := (resource.outputs.get("deployedModels") or []) if resource else []:
             names = ", ".join(model["id"] for model in deployed)
             reason = f"Endpoint {id_} has deployed models: {names}. Undeploy them first."
-            raise CloudError(f"Error deleting Endpoint {id_!r}", 400, reason, "failedPrecondition")
+            doing = f"Error deleting Endpoint {id_!r}"
+            raise CloudError(400, reason, "failedPrecondition", doing)
         super().unmake(cloud, id_, olds)
 
 
@@ -99,28 +99,25 @@ class Tensorboard(ResourceType):
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         bucket = f"cloud-ai-platform-{secrets.token_hex(4)}"
-        made = super().make(cloud, project, id_, inputs)
         region = text(inputs, "region") or cloud.settings.region
-        return {**made, "region": region, "blobStoragePathPrefix": bucket}
+        return {"region": region, "blobStoragePathPrefix": bucket}
 
 
-def _check_channels(cloud: Cloud, field: str, channels: Iterable[str], doing: str) -> None:
+def _check_channels(cloud: Cloud, field: str, channels: Iterable[str]) -> None:
     for channel in channels:
         if cloud.store.get(CHANNEL, channel) is None:
-            reason = f"Field {field} refers to {channel}, which does not exist."
-            raise CloudError(doing, 400, reason, "badRequest")
+            raise CloudError(400, f"Field {field} refers to {channel}, which does not exist.")
 
 
 class AlertPolicy(ResourceType):
     """An alert policy (``gcp.monitoring.AlertPolicy``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         channels = inputs.get("notificationChannels") or []
-        _check_channels(cloud, "notification_channels", channels, doing)
+        _check_channels(cloud, "notification_channels", channels)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        record = {"mutateTime": now(), "mutatedBy": "user@example.com"}
-        return {**super().make(cloud, project, id_, inputs), "creationRecords": [record]}
+        return {"creationRecords": [{"mutateTime": now(), "mutatedBy": "user@example.com"}]}
 
 
 class Dashboard(ResourceType):
@@ -130,9 +127,9 @@ class Dashboard(ResourceType):
         del cloud
         return json.loads(text(inputs, "dashboardJson") or "{}")
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         if errors := discovery.shape_errors(self.message, self.document(cloud, inputs)):
-            raise CloudError(doing, 400, "; ".join(error for _, error in errors), "badRequest")
+            raise CloudError(400, "; ".join(error for _, error in errors))
 
 
 class Budget(ResourceType):
@@ -142,15 +139,15 @@ class Budget(ResourceType):
         body = super().document(cloud, inputs)
         return {**body, "notificationsRule": body.pop("allUpdatesRule", None)}
 
-    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values) -> None:
         account = text(inputs, "billingAccount")
         # https://docs.cloud.google.com/billing/docs/how-to/find-billing-account-id
         if not re.fullmatch("(billingAccounts/)?[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}", account):
             reason = f"billing_account: {account!r} is not of the form 012345-6789AB-CDEF01."
-            raise CloudError(doing, 400, reason, "badRequest")
+            raise CloudError(400, reason)
         rule = inputs.get("allUpdatesRule") or {}
         channels = rule.get("monitoringNotificationChannels") or []
-        _check_channels(cloud, "monitoring_notification_channels", channels, doing)
+        _check_channels(cloud, "monitoring_notification_channels", channels)
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         account = text(inputs, "billingAccount")

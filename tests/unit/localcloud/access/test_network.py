@@ -123,9 +123,9 @@ def private_front(home: Home) -> Iterator[StorageFront]:
     emulator = StorageEmulator(home.storage, home.storage_log, home.children, private=True)
     made = StorageFront(emulator, FaultTable(home.faults), free_port)
     made.start(free_port())
-    if made.refusal:
+    if made.emulator.refusal:
         made.stop()
-        pytest.skip(f"this system gives processes no network of their own: {made.refusal}")
+        pytest.skip(f"this system gives processes no network of their own: {made.emulator.refusal}")
     yield made
     made.stop()
 
@@ -162,7 +162,7 @@ def test_emulator_without_network_is_hidden(home: Home, monkeypatch: pytest.Monk
     made.start(free_port())
     try:
         storage_client(made.url).create_bucket("box")
-        assert made.refusal == "forbidden"
+        assert made.emulator.refusal == "forbidden"
         assert emulator.host.startswith("127.")
         assert sys.platform != "linux" or emulator.host != "127.0.0.1"
     finally:

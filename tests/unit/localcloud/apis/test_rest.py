@@ -6,15 +6,12 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator
-from concurrent import futures
-from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
-from localgcp.apis.rest import RestFront
 from localgcp.apis.server import serve
 from localgcp.errors import (
     ApiError,
@@ -22,47 +19,9 @@ from localgcp.errors import (
     InvalidRequestError,
     RefusedRequestError,
 )
-from localgcp.serving.service import PredictionService
 from localgcp.vertex.service import JobService
-from tests.unit.localcloud.apis.served import METHODS
 
 JSON = "application/json; charset=UTF-8"
-
-
-class Server(grpc.GenericRpcHandler):
-    """A gRPC server that notes each call and gives one answer, or refuses."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, bytes, Any]] = []
-        self.answer: bytes | grpc.StatusCode = b""
-
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-        def answered(request: bytes, context: grpc.ServicerContext) -> bytes:
-            sent = dict(context.invocation_metadata()).get("vt-connection")
-            self.calls.append((handler_call_details.method, request, sent))
-            if isinstance(self.answer, bytes):
-                return self.answer
-            context.abort(self.answer, "told so")
-
-        return grpc.unary_unary_rpc_method_handler(answered)
-
-
-@pytest.fixture
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
-    handler = Server()
-    made = grpc.server(futures.ThreadPoolExecutor(1), handlers=[handler])
-    path = tmp_path_factory.mktemp("s") / "s"
-    made.add_insecure_port(f"unix:{path}")
-    made.start()
-    yield handler, path
-    made.stop(None).wait()
-
-
-def front(path: Path, also: Any = lambda *_: None, *, takes_beta: bool = False) -> RestFront:
-    methods = [*METHODS.values(), *PredictionService.api.methods(PredictionService)]
-    made = RestFront(methods, also, takes_beta=takes_beta)
-    made.at(path, 1)
-    return made
 
 
 class Jobs:

@@ -30,9 +30,9 @@ class Estate:
     def make(self, token: str, **inputs: Any) -> str:
         """Create a resource, in the estate's project unless ``project`` says otherwise; its id."""
         where = self._where(token)
-        checked = check.check(where.type, "x", {}, inputs, b"seed")
-        assert not checked.failures
-        return RESOURCE_TYPES[token].create(where, checked.inputs).id
+        checked, failures = check.check(where.type, "x", {}, inputs, b"seed")
+        assert not failures
+        return RESOURCE_TYPES[token].create(where, checked).id
 
     def delete(self, token: str, id_: str, **olds: Any) -> None:
         """Delete a resource."""

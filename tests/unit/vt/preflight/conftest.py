@@ -19,8 +19,7 @@ from localgcp.apis.server import serve
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory import vpc
-from localgcp.inventory.projects import local_project_number
-from localgcp.inventory.resource_paths import SELF_LINK
+from localgcp.inventory.resource_paths import SELF_LINK, project_number
 from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
 from localgcp.reads.secretmanager import add_version
 from localgcp.reads.serving import Reads
@@ -46,8 +45,8 @@ NAMES = {
     "acme-ml-prod": PROJECT,
     "acme-net-prod": HOST,
     "acme-ml-dev": "local-ml-dev",
-    "109876543210": local_project_number(PROJECT),
-    "345678901234": local_project_number(HOST),
+    "109876543210": project_number(PROJECT),
+    "345678901234": project_number(HOST),
 }
 #: Image of a job -> its path in the registry; one is of another project.
 IMAGE_PATHS = {
@@ -151,7 +150,7 @@ def _fill(home: Home, store: Store) -> None:
     store.put("gcp:secretmanager/secret:Secret", TOKEN, PROJECT, {}, {"name": TOKEN})
     add_version(home.secrets, PROJECT, "hf-token", b"x")
     domains = ("gcp-sa-aiplatform", "gcp-sa-aiplatform-cc")
-    number = local_project_number(PROJECT)
+    number = project_number(PROJECT)
     members = tuple(
         f"serviceAccount:service-{number}@{each}.iam.gserviceaccount.com" for each in domains
     )

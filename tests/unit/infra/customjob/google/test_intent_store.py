@@ -3,8 +3,8 @@
 import pytest
 from google.cloud import storage
 
+from localgcp.home.servers import choose_port
 from localgcp.storage.emulator import StorageEmulator
-from localgcp.system.ports import choose_port
 from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState
 from vertex_training.errors import OperatorError, PreconditionFailedError
