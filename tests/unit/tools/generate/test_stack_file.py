@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.fixture_project import PROJECT
-from tools.generate import stack_file
+from tools.generate import component_args, stack_file
 from vertex_training.components.sections import docs_of
 
 TRAINING, BOOTSTRAP = stack_file.PROJECTS
@@ -41,6 +41,10 @@ def mistakes(project, config):
 )
 def test_what_is_generated_is_current(target: Path):
     assert target.read_text() == stack_file.TARGETS[target](), "python -m tools.generate.stack_file"
+
+
+def test_arguments_of_components_are_current():
+    assert component_args.TARGET.read_text() == component_args.generate()
 
 
 @pytest.mark.parametrize("project", stack_file.PROJECTS, ids=lambda project: project.title)
