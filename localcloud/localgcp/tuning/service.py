@@ -11,7 +11,7 @@ from localgcp.tuning.checks import field_errors
 from localgcp.tuning.driver import TuningDriver
 from localgcp.tuning.records import TrialRecord, TuningRecord, TuningTable
 from localgcp.vertex.checks import check_custom_job
-from localgcp.vertex.collections import Body, Collection, serves
+from localgcp.vertex.collections import VIEWERS, Body, Collection, serves
 from localgcp.vertex.records import JobState
 from localgcp.vertex.service import VERTEX_JOBS, JobCollection, JobService, Scheduler, message_body
 
@@ -43,9 +43,9 @@ class TuningService(JobCollection[TuningRecord]):
         if text := self._jobs.refusal(spec):
             raise failed_precondition(text)
 
-    def find(self, name: str, _context: Any = None) -> Body:
+    def find(self, name: str, context: Any) -> Body:
         """Return the tuning job with its trials. Raises ApiError."""
-        record = self.record(name)
+        record = self.record(name, context, VIEWERS)
         bodies = [_trial_body(trial) for trial in self._trials.trials(record.job_id)]
         return {**message_body(record), "trials": bodies}
 

@@ -32,9 +32,11 @@ _FIELDS: Final = re.compile(
     r"name|display_name|description|state|create_time|update_time|is_default|labels\.[\w-]+"
 )
 #: Roles that contain the permissions of these services.
-_USERS: Final = frozenset(
+USERS: Final = frozenset(
     {"roles/aiplatform.user", "roles/aiplatform.admin", "roles/editor", "roles/owner"}
 )
+#: Roles that contain the permissions to get and list jobs.
+VIEWERS: Final = USERS | {"roles/aiplatform.viewer", "roles/viewer"}
 # The table is named after its first resources, because existing home folders have this name.
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS experiment_resources (
@@ -97,6 +99,20 @@ class ResourceTable:
             db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
 
 
+def check_caller(
+    store: Store, project: str, name: str, context: Any, roles: frozenset[str] = USERS
+) -> None:
+    """Raise ApiError if a job calls whose account has none of the roles on the project."""
+    guest = gate.guest_behind(context)
+    if guest is None:
+        return
+    member = f"serviceAccount:{guest.account}"
+    if roles.isdisjoint(store.roles(f"projects/{project}", member)):
+        account = f"The job runs as {guest.account or 'no account'}."
+        text = f"Permission denied on resource '{name}' (or it may not exist)."
+        raise permission_denied(f"{text} {account}")
+
+
 class ResourceReader:
     """Serves the get and list methods of one collection."""
 
@@ -112,13 +128,7 @@ class ResourceReader:
         if match is None:
             raise invalid_argument(f"Invalid resource name: {name!r}.")
         project, region = resolve_parent(self.store, match[1])
-        guest = gate.guest_behind(context)
-        if guest is not None:
-            member = f"serviceAccount:{guest.account}"
-            if _USERS.isdisjoint(self.store.roles(f"projects/{project}", member)):
-                account = f"The job runs as {guest.account or 'no account'}."
-                text = f"Permission denied on resource '{name}' (or it may not exist)."
-                raise permission_denied(f"{text} {account}")
+        check_caller(self.store, project, name, context)
         return f"projects/{project_number(project)}/locations/{region}{match[2]}"
 
     def find(self, name: str, context: Any) -> Body:

@@ -75,7 +75,7 @@ class PipelineService(ResourceReader):
     def create(self, parent: str, sent: Any, _id: str, context: Any) -> Body:
         """Create the pipeline's CustomJob, then the pipeline. Raises ApiError."""
         body, place = to_body(PIPELINES, sent), self.place(parent, context)
-        job = self._jobs.create(parent, _job_of(body))
+        job = self._jobs.create(parent, _job_of(body), "", context)
         name = f"{place}/{PIPELINES.segment}/{new_id()}"
         kept = {key: body[key] for key in _KEPT if key in body}
         id_ = job["name"].rpartition("/")[2]

@@ -23,7 +23,17 @@ from localgcp.apis.refusals import failed_precondition, invalid_argument, not_fo
 from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, project_number
 from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
-from localgcp.vertex.collections import NAME, Body, Collection, ResourceReader, serves, to_body
+from localgcp.vertex.collections import (
+    NAME,
+    USERS,
+    VIEWERS,
+    Body,
+    Collection,
+    ResourceReader,
+    check_caller,
+    serves,
+    to_body,
+)
 from localgcp.vertex.operations import OperationTable
 from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
 
@@ -65,9 +75,17 @@ class JobCollection(Generic[_R]):
         """Raise ApiError for a job (JSON form) that the service or this machine refuses."""
         raise NotImplementedError
 
-    def create(self, parent: str, sent: Any, _id: str = "", _context: Any = None) -> Body:
-        """Store and submit a job. Raises ApiError."""
+    def place(
+        self, parent: str, name: str, context: Any, roles: frozenset[str] = USERS
+    ) -> tuple[str, str]:
+        """Return project and region of a call for the resource ``name``. Raises ApiError."""
         project, region = resolve_parent(self.store, parent)
+        check_caller(self.store, project, name, context, roles)
+        return project, region
+
+    def create(self, parent: str, sent: Any, _id: str, context: Any) -> Body:
+        """Store and submit a job. Raises ApiError."""
+        project, region = self.place(parent, parent, context)
         body = to_body(self.collection, sent)
         body = {key: value for key, value in body.items() if key not in _OUTPUT_ONLY}
         self.check(body, project, region)
@@ -76,30 +94,30 @@ class JobCollection(Generic[_R]):
         self.scheduler.submit(record.job_id)
         return message_body(record)
 
-    def find(self, name: str, _context: Any = None) -> Body:
-        return message_body(self.record(name))
+    def find(self, name: str, context: Any) -> Body:
+        return message_body(self.record(name, context, VIEWERS))
 
-    def record(self, name: str) -> _R:
+    def record(self, name: str, context: Any, roles: frozenset[str] = USERS) -> _R:
         """Return the record of the job with this name. Raises ApiError."""
         kind = self.collection.message.__name__
         match = _NAME.fullmatch(name)
         if match is None or match["segment"] != self.collection.segment:
             raise invalid_argument(f"Invalid resource name: {name!r}; expected a {kind}.")
-        project, region = resolve_parent(self.store, match["parent"])
+        project, region = self.place(match["parent"], name, context, roles)
         job = self.table.get(match["id"])
         if job is None or (job.project, job.region) != (project, region):
             raise not_found(name, kind)
         return job
 
-    def cancel(self, name: str, _context: Any = None) -> None:
+    def cancel(self, name: str, context: Any) -> None:
         """Cancel a job; an ended or cancelled job stays unchanged."""
-        job_id = self.record(name).job_id
+        job_id = self.record(name, context).job_id
         if self.table.move(job_id, JobState.CANCELLING, only_from=CANCELLABLE):
             self.scheduler.cancel(job_id)
 
-    def delete(self, name: str, _context: Any = None) -> operations_pb2.Operation:
+    def delete(self, name: str, context: Any) -> operations_pb2.Operation:
         """Delete an ended job. Raises ApiError."""
-        job = self.record(name)
+        job = self.record(name, context)
         if not job.state.terminal:
             # The API does not document this refusal, which keeps running jobs visible.
             kind = self.collection.message.__name__
@@ -108,9 +126,9 @@ class JobCollection(Generic[_R]):
         self.table.delete(job.job_id)
         return self.operations.deleted(job.name)
 
-    def page(self, request: Any, _context: Any = None) -> tuple[list[Body], str]:
+    def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
         """Return a page of jobs, newest first, and the next page's token. Raises ApiError."""
-        project, region = resolve_parent(self.store, request.parent)
+        project, region = self.place(request.parent, request.parent, context, VIEWERS)
         jobs = self.table.list(project_number(project), region)
         scope = f"{self.table.rows.table}:{project}/{region}"
         return filters.newest_page([message_body(job) for job in jobs], _FIELDS, request, scope)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
+from google.cloud.aiplatform_v1.types import job_service
 
 from localgcp.access import gate
 from localgcp.access.callers import Guest
@@ -15,6 +18,8 @@ from localgcp.vertex.service import JobService, TensorboardService
 from tests.contract.cloud import Idle
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, set_grant
 
+PLACE = f"projects/{PROJECT}/locations/us-central1"
+JOB = f"{PLACE}/customJobs/7"
 BOARD = f"projects/{project_number(PROJECT)}/locations/us-central1/tensorboards/7"
 
 
@@ -30,7 +35,8 @@ def test_job_needs_a_role_on_the_project(
     store = Store(path)
     store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
     store.put(TENSORBOARD, BOARD, PROJECT, {}, {"displayName": "b"})
-    boards = TensorboardService(JobService(store, JobTable(path), Idle()))
+    jobs = JobService(store, JobTable(path), Idle())
+    boards = TensorboardService(jobs)
     monkeypatch.setattr(gate, "guest_behind", lambda _context: Guest(TRAINER))
     set_grant(store, f"projects/{PROJECT}", f"roles/{role}", TRAINER)
     if may:
@@ -41,3 +47,26 @@ def test_job_needs_a_role_on_the_project(
     ) as error:
         boards.find(BOARD, None)
     assert error.value.code.name == "PERMISSION_DENIED"
+
+
+@pytest.mark.parametrize(
+    ("verb", "role", "request_"),
+    [
+        ("create", "viewer", job_service.CreateCustomJobRequest(parent=PLACE)),
+        ("get", "batch", job_service.GetCustomJobRequest(name=JOB)),
+        ("list", "batch", job_service.ListCustomJobsRequest(parent=PLACE)),
+        ("cancel", "viewer", job_service.CancelCustomJobRequest(name=JOB)),
+        ("delete", "viewer", job_service.DeleteCustomJobRequest(name=JOB)),
+    ],
+)
+def test_job_without_a_role_may_not_use_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, role: str, request_: Any
+) -> None:
+    store = Store(tmp_path / "cloud.sqlite")
+    store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
+    jobs: Any = JobService(store, JobTable(tmp_path / "cloud.sqlite"), Idle())
+    monkeypatch.setattr(gate, "guest_behind", lambda _context: Guest(TRAINER))
+    set_grant(store, f"projects/{PROJECT}", f"roles/aiplatform.{role}", TRAINER)
+    with pytest.raises(ApiError, match=TRAINER) as refused:
+        getattr(jobs, f"{verb}_custom_job{'s' * (verb == 'list')}")(request_, None)
+    assert refused.value.code is grpc.StatusCode.PERMISSION_DENIED
