@@ -82,6 +82,17 @@ class PipelineService(ResourceReader):
         self._table.put({**kept, "name": name, "createTime": now(), "jobId": id_})
         return self.find(name, context)
 
+    def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
+        if request.filter:
+            raise invalid_argument("filter: the local cloud cannot filter training pipelines.")
+        return super().page(request, context)
+
+    def cancel(self, name: str, context: Any) -> None:
+        """Cancel the pipeline's CustomJob; a second call has no effect."""
+        task = self.find(name, context).get("trainingTaskMetadata", {})
+        if job := task.get("backingCustomJob"):
+            self._jobs.cancel(job)
+
 
 def _job_of(sent: Body) -> custom_job.CustomJob:
     definition = sent.get("trainingTaskDefinition", "")
