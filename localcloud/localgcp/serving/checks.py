@@ -17,6 +17,7 @@ from localgcp.apis.refusals import (
     permission_denied,
 )
 from localgcp.containers.engines import registry_path
+from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store
 from localgcp.vertex.admission import READERS, WRITERS
 from localgcp.vertex.agents import IMAGE_READER, has_role, service_agent
@@ -105,16 +106,19 @@ def _container_errors(at: str, container: Mapping[str, Any], region: str) -> Fie
         yield f"{at}.deployment_timeout", "The limit is 2 hours."
 
 
-def merged_aliases(held: Iterable[str], added: Iterable[str]) -> list[str]:
-    """Return the aliases of a version after MergeVersionAliases, which adds aliases.
-
-    Raises ApiError.
-    """
-    for name in (added := [*added]):
+def merged_aliases(held: Iterable[str], changes: Iterable[str]) -> list[str]:
+    """Return the aliases of a version after MergeVersionAliases. Raises ApiError."""
+    aliases, changes = set(held), list(changes)
+    for change in changes:
+        name = change.removeprefix("-")
         if not _ALIAS.fullmatch(name):
             text = f"Invalid version alias {name!r}: expected a match of {_ALIAS.pattern}."
             raise invalid_argument(text)
-    return sorted({*held, *added})
+        if change == "-default" and "default" in aliases:
+            text = "The alias default cannot be removed, only moved to another version."
+            raise invalid_argument(text)
+        (aliases.discard if change.startswith("-") else aliases.add)(name)
+    return sorted(aliases)
 
 
 def check_deployed_model(store: Store, deployed: Mapping[str, Any]) -> None:
@@ -167,3 +171,9 @@ def check_idle(id_: str, split: Mapping[str, int], others: int) -> None:
     if others and split.get(id_):
         text = f"DeployedModel {id_} has {split[id_]} percent of the traffic."
         raise failed_precondition(f"{text} Set its share to 0 first, or send a traffic_split.")
+
+
+def project_of(store: Store, name: str) -> tuple[str, str]:
+    """Return project id and region of a canonical name."""
+    _, number, _, region, *_ = name.split("/")
+    return resource_paths.project_id(store, number) or number, region

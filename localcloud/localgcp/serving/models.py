@@ -31,7 +31,7 @@ from localgcp.serving.records import (
     VersionTable,
     versioned,
 )
-from localgcp.vertex.checks import check_account, resolve_parent
+from localgcp.vertex.checks import check_account
 from localgcp.vertex.collections import (
     Body,
     Collection,
@@ -93,7 +93,7 @@ class ModelService(ResourceReader):
         place = self.canonical(request.parent, context)
         sent = to_body(MODELS, request.model)
         body = {key: sent[key] for key in _SENT if key in sent}
-        project, region = resolve_parent(self.store, request.parent)
+        project, region = checks.project_of(self.store, place)
         checks.check_model(self.store, project, region, body)
         check_account(self.store, request.service_account)
         name, is_new = self._target(request, place, context)
@@ -166,7 +166,7 @@ class ModelService(ResourceReader):
     def merge_version_aliases(
         self, request: requests.MergeVersionAliasesRequest, context: Any
     ) -> model.Model:
-        """Add aliases to a version. Other versions lose the added aliases."""
+        """Add aliases to a version, or remove aliases. Other versions lose the added aliases."""
         with self._lock:
             version = self.find(request.name, context)
             held = version.get("versionAliases", [])
