@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localgcp.clients import log_filters
 from localgcp.clients.log_filters import LogFilter
 from localgcp.errors import FilterError
-from localgcp.home import Home, open_private
+from localgcp.home import Home, open_private, touch_private
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, Store, StoredResource
 from localgcp.system.processes import make_thread
 
@@ -142,6 +142,8 @@ def _condition(condition: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, st
     return log_filter, labels
 
 
+#: Jobs that ended up to this time before the last evaluation are evaluated again.
+_SLACK: Final = timedelta(seconds=10)
 Entries = Callable[[str, LogFilter, str], Iterator["LogLine"]]
 
 
@@ -163,7 +165,7 @@ class Alerting:
         self._thread = make_thread(self._run)
 
     def start(self) -> None:
-        """Start the thread, which first evaluates the jobs of earlier servers again."""
+        """Start the thread, which first evaluates jobs that an earlier server did not evaluate."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -188,16 +190,25 @@ class Alerting:
         alerts, _ = read_alerts(self._store.list(ALERT_POLICY))
         if not alerts:
             return
+        marker = self._home.notifications / ".looked"
+        now = datetime.now(UTC)
+        try:
+            since = datetime.fromtimestamp(marker.stat().st_mtime, UTC) - _SLACK
+        except FileNotFoundError:
+            since = datetime.fromtimestamp(0, UTC)
         ended = [job for job in self._jobs() if job.end_time and job.job_id not in self._evaluated]
         written = read_notifications(self._home.notifications) if ended else []
         for job in ended:
             end = datetime.fromisoformat(str(job.end_time))
             of_job = [a for a in alerts if a.project == job.project and a.created <= end]
             # The log of a tuning job contains the lines of its trials.
-            if of_job and not self._is_trial(job.job_id):
+            if of_job and end >= since and not self._is_trial(job.job_id):
                 for alert in of_job:
                     written += self._judge(alert, job, written)
             self._evaluated.add(job.job_id)
+        self._home.notifications.mkdir(0o700, exist_ok=True)
+        touch_private(marker)
+        os.utime(marker, (now.timestamp(), now.timestamp()))
 
     def _judge(
         self, alert: LogAlert, job: JobRecord, before: list[Notification]

@@ -97,14 +97,14 @@ class BigQuery:
         job = self.insert_job(dataclasses.replace(call, body=body))
         if arguments.get("dryRun"):
             return {"jobReference": job["jobReference"], "jobComplete": True, **_totals(job)}
-        return self._results(job, arguments)
+        return self._results(call, job, arguments)
 
     def results(self, call: Call) -> Body:
         """Return the result of a query (``jobs.getQueryResults``)."""
         arguments = {key: values[0] for key, values in call.query.items()}
-        return self._results(self.get_job(call), arguments)
+        return self._results(call, self.get_job(call), arguments)
 
-    def _results(self, job: Body, arguments: Mapping[str, Any]) -> Body:
+    def _results(self, call: Call, job: Body, arguments: Mapping[str, Any]) -> Body:
         reference = job["jobReference"]
         seconds = int(arguments.get("timeoutMs") or 10_000) / 1000
         job = self.jobs.wait(reference["projectId"], reference["jobId"], seconds) or job

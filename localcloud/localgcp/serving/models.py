@@ -24,6 +24,7 @@ from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.serving import checks
 from localgcp.serving.records import (
+    ACCOUNT,
     BEGUN_BY,
     COPY,
     DEFAULT,
@@ -97,6 +98,8 @@ class ModelService(ResourceReader):
         checks.check_model(self.store, project, region, body)
         check_account(self.store, request.service_account)
         name, is_new = self._target(request, place, context)
+        if request.service_account:
+            body[ACCOUNT] = request.service_account
         work = {"name": name, "new": is_new, "model": body}
         generic = operation.GenericOperationMetadata()
         metadata = requests.UploadModelOperationMetadata(generic_metadata=generic)

@@ -14,7 +14,7 @@ from localgcp.vertex.collections import Body, ResourceTable
 
 DEFAULT: Final = "default"
 #: Fields of rows that only the stand-in uses.
-COPY, BEGUN_BY = "artifactCopy", "begunBy"
+COPY, ACCOUNT, BEGUN_BY = "artifactCopy", "uploadAccount", "begunBy"
 
 
 class VersionTable:

@@ -96,6 +96,7 @@ def test_what_was_told_is_not_told_again_by_the_next_server(cloud: Cloud, declar
     declare()
     run(cloud, "exit 3")
     looking(cloud).look()
+    (cloud.home.notifications / ".looked").unlink()
     looking(cloud).look()
     assert len(told(cloud)) == 1
 
