@@ -104,6 +104,8 @@ def read_alerts(resources: Iterable[StoredResource]) -> tuple[list[LogAlert], di
                 alerts.append(_alert(resource, title))
             except FilterError as error:
                 others[title] = str(error)
+            except (AttributeError, LookupError, TypeError, ValueError):
+                others[title] = "the stored alert policy cannot be read"
     return alerts, others
 
 

@@ -13,6 +13,7 @@ import socket
 import struct
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from concurrent import futures
 from contextlib import suppress
@@ -120,6 +121,9 @@ class GatedServer:
         self.port: int = self._listener.getsockname()[1]
         self._numbers, self._log = itertools.count(), RefusalLog(service)
         self._rest = rest
+        #: Threads of HTTP connections.
+        self._http: dict[socket.socket, threading.Thread] = {}
+        self._stopped = False
         self._refused = threading.BoundedSemaphore(_REFUSED_AT_ONCE)
         self._server = server
         self._refusing = grpc.server(futures.ThreadPoolExecutor(1), handlers=[_RefusingHandler()])
@@ -137,8 +141,20 @@ class GatedServer:
         self._listener.close()
         self._refusing.stop(0)  # None would wait, and gRPC does not always report the end
         over = self._server.stop(grace)
+        self._stopped = True
+        self._end_http(grace or 0)
         delete_folder(self._folder)
         return over
+
+    def _end_http(self, grace: float) -> None:
+        """Read no more requests over HTTP, and wait up to ``grace`` seconds for answers."""
+        threads = list(self._http.items())
+        for connection, _ in threads:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)
+        until = time.monotonic() + grace
+        for _, thread in threads:
+            thread.join(max(until - time.monotonic(), 0))
 
     def _accept(self) -> None:
         while True:
@@ -180,10 +196,13 @@ class GatedServer:
             if begin.startswith(_PREFACE):
                 _join(connection, begin, name, server)
             elif http is not None:
-                http(connection, begin, name)
+                self._http[connection] = threading.current_thread()
+                if not self._stopped:
+                    http(connection, begin, name)
             else:
                 refuse(connection, "this is a gRPC server; requests from web pages are refused.")
         finally:
+            self._http.pop(connection, None)
             del _OPEN[name]
 
 

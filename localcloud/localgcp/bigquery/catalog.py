@@ -178,6 +178,14 @@ def check_job(
         raise BigQueryError("invalid", f"Invalid job ID {name!r}: {form} is expected.")
 
 
+def check_same(place: Mapping[str, str], reference: Mapping[str, str]) -> None:
+    """Check that a reference in the body agrees with the request's path. Raises BigQueryError."""
+    for key, value in place.items():
+        if (other := reference.get(key) or value) != value:
+            text = f"Value {other} in content does not agree with value {value} of the path."
+            raise BigQueryError("invalid", text)
+
+
 _ALL: Final = frozenset({"roles/bigquery.admin", "roles/owner"})
 #: Roles that contain bigquery.jobs.create.
 JOB_USERS: Final = _ALL | {"roles/bigquery.jobUser", "roles/bigquery.user", "roles/editor"}

@@ -146,6 +146,7 @@ class BigQuery:
         place = {"projectId": project}
         catalog.require(call.body, "datasetReference.datasetId")
         name = call.body["datasetReference"]["datasetId"]
+        catalog.check_same(place, call.body["datasetReference"])
         self._check(call, place, catalog.WRITERS, "bigquery.datasets.create")
         moment = str(now())
         dataset = {

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pydantic import ValidationError
+
 from localgcp.errors import LocalCloudError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.home import Home
@@ -58,6 +60,14 @@ class Entry:
         return {"id": self.id, **self.fault.model_dump(mode="json"), **counts, "held": self.held}
 
 
+def _fault(body: str) -> Fault | None:
+    """Read a stored fault; None if another version stored it for a method unknown here."""
+    try:
+        return Fault.model_validate_json(body)
+    except ValidationError:
+        return None
+
+
 class FaultTable:
     """The SQLite file of the faults, for use by several threads and processes."""
 
@@ -85,8 +95,9 @@ class FaultTable:
                 held[fault] = (*held.get(fault, ()), call)
             rows = db.execute("SELECT id, body, seen, fired FROM faults ORDER BY id").fetchall()
         return tuple(
-            Entry(id_, Fault.model_validate_json(body), seen, fired, held.get(id_, ()))
+            Entry(id_, fault, seen, fired, held.get(id_, ()))
             for id_, body, seen, fired in rows
+            if (fault := _fault(body))
         )
 
     def get(self, fault_id: int) -> Entry:

@@ -149,6 +149,8 @@ def replica_errors(resources: Mapping[str, Any]) -> FieldErrors:
         yield f"{at}.min_replica_count", "must be greater than or equal to 1."
     if most and most < least:
         yield f"{at}.max_replica_count", f"must be at least min_replica_count, {least}; got {most}."
+    if not 0 <= int(resources.get("requiredReplicaCount", 0)) <= max(least, 0):
+        yield f"{at}.required_replica_count", f"must be at most min_replica_count, {least}."
 
 
 def replicas(resources: Mapping[str, Any]) -> int:

@@ -102,6 +102,7 @@ class EndpointTable:
         outputs = {**outputs, **body, **texts, **place, "effectiveLabels": labels}
         if "trafficSplit" in outputs:  # the plugin has the split as text
             outputs["trafficSplit"] = json.dumps(body.get("trafficSplit") or {}, sort_keys=True)
+        _rename(outputs, "projectAllowlist", "projectAllowlists")
         deployed = [_as_output(model) for model in self.deployed(body["name"])]
         self._store.put(ENDPOINT, id_, project, inputs, {**outputs, "deployedModels": deployed})
 
@@ -140,6 +141,7 @@ class EndpointTable:
         body |= {"name": name, "labels": outputs.get("effectiveLabels") or {}}
         if split := body.get("trafficSplit"):
             body["trafficSplit"] = json.loads(split)
+        _rename(body, "projectAllowlists", "projectAllowlist")
         return {**body, "deployedModels": self.deployed(name)}
 
     def _id(self, name: str) -> str:
@@ -147,6 +149,13 @@ class EndpointTable:
         _, number, *rest = name.split("/")
         projects = (id_ for id_ in self._store.projects() if project_number(id_) == number)
         return "/".join(["projects", next(projects, number), *rest])
+
+
+def _rename(body: Body, old: str, new: str) -> None:
+    """Rename a field of an endpoint's Private Service Connect, which the plugin names otherwise."""
+    if connect := body.get("privateServiceConnectConfig"):
+        renamed = {new if key == old else key: value for key, value in connect.items()}
+        body["privateServiceConnectConfig"] = renamed
 
 
 def _as_output(deployed: Body) -> Body:

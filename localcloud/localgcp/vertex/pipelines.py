@@ -91,7 +91,7 @@ class PipelineService(ResourceReader):
         """Cancel the pipeline's CustomJob; a second call has no effect."""
         task = self.find(name, context).get("trainingTaskMetadata", {})
         if job := task.get("backingCustomJob"):
-            self._jobs.cancel(job)
+            self._jobs.cancel(job, context)
 
 
 def _job_of(sent: Body) -> custom_job.CustomJob:

@@ -67,3 +67,19 @@ def test_nonsense_and_a_client_that_goes_away_harm_nobody(cloud: Cloud) -> None:
 def test_a_body_beyond_32_mib_is_refused(cloud: Cloud) -> None:
     status, answer = ask(cloud, "POST", JOBS, b" " * ((32 << 20) + 1))
     assert (status, "larger than 32 MiB" in answer["error"]["message"]) == (413, True)
+
+
+def _send(connection: http.client.HTTPConnection) -> None:
+    connection.request("POST", JOBS, json.dumps(BODY))
+    connection.getresponse()
+
+
+def test_open_connection_gets_no_answer_after_the_server_has_stopped(cloud: Cloud) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", cloud.port, timeout=60)
+    connection.request("GET", JOBS)
+    assert connection.getresponse().read() == b"{}\n"
+    cloud.stop()
+    connection.auto_open = 0
+    with pytest.raises((http.client.HTTPException, OSError)):
+        _send(connection)
+    assert cloud.jobs.list() == []
