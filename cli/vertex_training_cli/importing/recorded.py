@@ -15,8 +15,10 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -60,6 +62,7 @@ BATCH_CALL: Final = re.compile(
     r"|POST /v1\w*/projects/[^/]+/locations/[^/]+/jobs"
 )
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_POLL_SECONDS: Final = 0.02
 #: Time between SIGTERM and SIGKILL, in seconds.
 _GRACE: Final = 2.0
 NO_NETWORK: Final = (
@@ -75,14 +78,17 @@ NOT_ISOLATED: Final = (
 
 def read(command: str, settings: Settings | None, *, isolated: bool = True) -> SourceContents:
     """Run a command of the user with its output on stderr; return the jobs that it submits."""
-    with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
+    with (
+        _signals_at_the_end() as arrived,
+        tempfile.TemporaryDirectory(prefix="vt-import-") as folder,
+    ):
         try:
             with Recorder(Path(folder) / "recorder") as recorder:
                 env = recorder.environment(os.environ)
                 env |= {"PIP_RETRIES": "0"} if isolated else {}
                 line = _line_of(command, Path(folder))
                 process = _start(line, _defaults(settings, env) | env, recorder, isolated)
-                code = _wait(process)
+                code = _wait(process, arrived)
                 source = SourceContents()
                 for request in recorder.requests:
                     source.jobs.append(_job(request, recorder.buckets, source))
@@ -115,6 +121,24 @@ def _line_of(command: str, folder: Path) -> str:
     return shlex.join(["python3", str(program), *arguments])
 
 
+@contextmanager
+def _signals_at_the_end() -> Iterator[list[int]]:
+    """Delay signals until the cleanup is done. Yield the list of delayed signals."""
+    arrived: list[int] = []
+    before = {
+        number: signal.signal(number, lambda arrives, _frame: arrived.append(arrives))
+        for number in _SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN  # nohup
+    }
+    try:
+        yield arrived
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in arrived[:1]:
+            signal.raise_signal(number)
+
+
 def _start(
     command: str, env: Mapping[str, str], recorder: Recorder, isolated: bool
 ) -> subprocess.Popen[bytes]:
@@ -130,18 +154,13 @@ def _start(
         ) from None
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
+def _wait(process: subprocess.Popen[bytes], arrived: list[int]) -> int:
     child = processes.ChildProcess(process.pid, processes.start_time(process.pid) or "", "command")
-    try:
-        process.wait()
-    except KeyboardInterrupt:
-        for number in _SIGNALS:  # A second signal must not interrupt the cleanup.
-            signal.signal(number, signal.SIG_IGN)
-        raise
-    finally:
-        family = processes.descendants(process.pid)
-        child.end(_GRACE)
-        processes.kill_all(family)
+    while process.poll() is None and not arrived:
+        time.sleep(_POLL_SECONDS)
+    family = processes.descendants(process.pid)
+    child.end(_GRACE)
+    processes.kill_all(family)
     code = process.wait()
     return code if code >= 0 else 128 - code
 
