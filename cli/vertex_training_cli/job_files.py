@@ -214,7 +214,9 @@ def with_folder_of(text: str, request_id: str, file: str) -> str:
     """Return the job file with the output directory of an earlier request."""
     parsed = document.parse(text.encode(), file)
     # A file may contain only the jobSpec.
-    path = path_in_file(parsed, OUTPUT) or path_in_file(parsed, OUTPUT[1:])
+    forms = {form: path_in_file(parsed, form) for form in (OUTPUT, OUTPUT[1:])}
+    # The path of a missing field is shorter.
+    path = next((path for form, path in forms.items() if len(path) == len(form)), ())
     folder = functools.reduce(operator.getitem, path, yaml.safe_load(text))
     if not isinstance(folder, str):
         hint = "add baseOutputDirectory to the file"

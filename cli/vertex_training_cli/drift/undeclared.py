@@ -7,7 +7,7 @@ and peerings: https://docs.cloud.google.com/compute/docs/reference/rest/v1/netwo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from vertex_training.customjob.google.job_service import enum_name
 from vertex_training.customjob.protocol.ports import CANCELLING, REQUEST_ID_LABEL, STACK_LABEL
@@ -25,10 +25,6 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.service import Jobs, kind_of, labels_of
 from vertex_training_cli.rest import RestClient
-
-if TYPE_CHECKING:
-    pass
-
 
 #: Collection of network parts -> request that lists its items.
 LISTS: Final = {

@@ -325,7 +325,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
     ChildProcess(process.pid, start_time(process.pid) or "gone", "engine").end(GRACE)
-    process.wait()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
 
 
 def main(arguments: list[str]) -> int:

@@ -217,8 +217,8 @@ def _package(
         of = "is in the client's bucket" if is_there else "must be built by a stack"
         job.remarks.append(f"the Python package of the job {of}; its script is {file}")
         return
-    own = {PurePath(package.path): key for key, package in settings.packages.items()}
-    key = own.get(PurePath(file), "")
+    own = (key for key, p in settings.packages.items() if PurePath(p.path) == PurePath(file))
+    key = next(own, "")
     if not key:
         key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
         entries.add("packages", key, {"path": file})

@@ -386,7 +386,7 @@ def _lines(
     """Return the lines of a topic by heading. Grants have a line for each principal."""
     if topic == Topic.RIGHTS:
         machines = [grant for grant in report.gained if grant.member.startswith(_MACHINES)]
-        people = [grant for grant in report.gained if grant not in machines]
+        people = [grant for grant in report.gained if not grant.member.startswith(_MACHINES)]
         return {
             PEOPLE: _by_principal(people, grants.right, quote),
             MACHINES: _by_principal(machines, grants.right, quote),
