@@ -216,9 +216,9 @@ def with_folder_of(text: str, request_id: str, file: str) -> str:
     # A file may contain only the jobSpec.
     forms = {form: path_in_file(parsed, form) for form in (OUTPUT, OUTPUT[1:])}
     # The path of a missing field is shorter.
-    path = next((path for form, path in forms.items() if len(path) == len(form)), ())
-    folder = functools.reduce(operator.getitem, path, yaml.safe_load(text))
-    if not isinstance(folder, str):
+    path = next((path for form, path in forms.items() if len(path) == len(form)), None)
+    folder = path and functools.reduce(operator.getitem, path, yaml.safe_load(text))
+    if not path or not isinstance(folder, str):
         hint = "add baseOutputDirectory to the file"
         raise CommandError(f"{file} has no output directory.", hint)
     own = folder.replace(REQUEST_ID, request_id)
