@@ -185,7 +185,7 @@ def test_sensitive_names_and_options_have_their_values_redacted() -> None:
 
 
 def test_only_one_function_prints_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    from vertex_training_cli.status import print_line
+    from vertex_training_cli.console import print_line
 
     print_line(f"vt drift: {SAID}")
     assert_redacted(capsys.readouterr().err)
@@ -193,7 +193,7 @@ def test_only_one_function_prints_to_stderr(capsys: pytest.CaptureFixture[str]) 
     files = [
         file
         for file in (ROOT / "cli" / "vertex_training_cli").rglob("*.py")
-        if file.name != "status.py" and file.parent.name != "toolchain"
+        if file.name != "console.py" and file.parent.name != "toolchain"
     ]
     pattern = re.compile(r"print\((?:[^()]|\([^()]*\))*file=sys\.stderr")
     assert [file for file in files if pattern.search(file.read_text(encoding="utf-8"))] == []

@@ -20,9 +20,8 @@ from vertex_training_cli.check.report import (
     rules_as_text,
     text_lines,
 )
-from vertex_training_cli.console import plain
+from vertex_training_cli.console import plain, print_line
 from vertex_training_cli.process import configure_streams
-from vertex_training_cli.status import print_line
 
 FindingFormat = Literal["text", "json", "github"]
 Files = Annotated[

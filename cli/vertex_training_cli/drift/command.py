@@ -17,6 +17,7 @@ from vertex_training.errors import TrainingError, counted
 from vertex_training.settings import project_files
 from vertex_training.settings.model import AllowedMember, DriftSettings, Settings
 from vertex_training_cli import read_errors, rest
+from vertex_training_cli.console import print_line, print_status
 from vertex_training_cli.drift import findings, policies, report, undeclared
 from vertex_training_cli.drift.findings import Drift, ResourceDifference
 from vertex_training_cli.drift.policies import Declared, Membership
@@ -24,7 +25,6 @@ from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.options import ReportFile, write_reports
-from vertex_training_cli.status import print_line, print_status
 
 
 def drift(

@@ -26,7 +26,7 @@ from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training.settings import stack_files
 from vertex_training_cli.check import checking, fixing
 from vertex_training_cli.check.report import FileReport, LintFinding, text_lines
-from vertex_training_cli.console import plain
+from vertex_training_cli.console import plain, print_line
 from vertex_training_cli.engine import paths, stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.failures import FAILED, exit_codes
@@ -35,7 +35,6 @@ from vertex_training_cli.importing.proposal import Proposal, open_names, propose
 from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import StackOfJob, Write
-from vertex_training_cli.status import print_line
 
 #: Levels of findings about this machine and about placeholders: (rule, level) -> level in a report.
 LEVELS: Final = {(checking.LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}

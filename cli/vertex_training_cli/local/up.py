@@ -17,13 +17,12 @@ from localgcp.home.environment import environment
 from localgcp.runner import substitutes
 from localgcp.tuning.records import TuningRecord, TuningTable, best_trial
 from localgcp.tuning.searches import to_text
-from vertex_training_cli.console import console, plain, show_facts, table
+from vertex_training_cli.console import console, plain, print_status, show_facts, table
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.local import results
 from vertex_training_cli.local.commands import GpuChoice, keep_gpu_choice, private_files
 from vertex_training_cli.local.results import JobRecords, LocalJob, StackJob, log_file
-from vertex_training_cli.status import print_status
 from vertex_training_cli.up.command import bring_up
 
 Report = Callable[[str], None]

@@ -13,13 +13,13 @@ from urllib.parse import urlencode, urlsplit
 from vertex_training.customjob.google.impersonation import VARIABLE, is_service_account
 from vertex_training.errors import CommandError, ForbiddenReadError
 from vertex_training_cli import rest
+from vertex_training_cli.console import print_status
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack, declare_stack
 from vertex_training_cli.deploy import approval
 from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.rest import Read, RestClient
-from vertex_training_cli.status import print_status
 
 Parameters = ParamSpec("Parameters")
 #: URL endings of the only methods that are sent by POST. These methods are read-only.
