@@ -33,6 +33,5 @@
 ``policy_levels``  levels of policies, from the stack file and ``--policy-levels``
 ``process``        streams, proxies and user of a command's process; functions in threads
 ``console``        tables, colors and lines on stderr for people; the extra of a missing package
-``read_errors``    explains refused reads: missing object or permission
 =================  =======================================================================
 """

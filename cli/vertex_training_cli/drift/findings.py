@@ -16,11 +16,10 @@ from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import CONNECTION, ENDPOINT_TRAFFIC, NETWORK, SNAPSHOT
 from vertex_training.customjob.protocol.ports import RECORD_DELETED
 from vertex_training.errors import PreviewParseError
-from vertex_training_cli import read_errors
 from vertex_training_cli.drift import policies
 from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine import events, values
-from vertex_training_cli.engine.plan import JOBS, REPEATED_HINT, Plan, Step
+from vertex_training_cli.engine.plan import JOBS, REPEATED_HINT, Plan, Step, explained
 from vertex_training_cli.engine.values import as_mapping
 
 #: Text for a value that is not known before the deployment.
@@ -168,10 +167,10 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
         if exit_code == 0:
             raise
         text = values.redact(stderr.strip() or stdout.strip())
-        return Drift(stack, DriftOutcome.FAILED, errors=read_errors.explained((text,)))
+        return Drift(stack, DriftOutcome.FAILED, errors=explained((text,)))
     if not plan.succeeded:
         errors = tuple(error.message for error in plan.errors) or (values.redact(stderr.strip()),)
-        return Drift(stack, DriftOutcome.FAILED, errors=read_errors.explained(errors))
+        return Drift(stack, DriftOutcome.FAILED, errors=explained(errors))
     rows = (resource_types.find(step.type) for step in plan.steps if step.new and step.custom)
     before = {step.urn for step in plan.steps if step.old is not None}
     differences = (_difference(step, step.urn in before) for step in plan.steps if step.changes)
