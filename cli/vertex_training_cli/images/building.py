@@ -43,7 +43,7 @@ from vertex_training_cli.engine.paths import link_out
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import programs, registry
 from vertex_training_cli.images.documents import CONTEXT, REVISION
-from vertex_training_cli.images.engines import PROGRAMS, SERVICE, Build, Engine
+from vertex_training_cli.images.programs import PROGRAMS, SERVICE, Build, Engine
 
 #: Time between two attempts to lock a folder, in seconds.
 _POLL: Final = 0.2
