@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, Final, ParamSpec
 from urllib.parse import urlencode, urlsplit
 
-from vertex_training.customjob.google.impersonation import VARIABLE, is_service_account
+from vertex_training.customjob.google import IMPERSONATION_VARIABLE, is_service_account
 from vertex_training.errors import CommandError, ForbiddenReadError
 from vertex_training_cli import rest
 from vertex_training_cli.console import print_status
@@ -176,7 +176,8 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
             raise CommandError(f"--as must be the address of a service account (got {account}).")
         if ref.is_local:
             raise CommandError("--as: the local cloud has no accounts. Omit --as.")
-        os.environ[VARIABLE] = account  # All clients of this process read this variable.
+        # All clients of this process read this variable.
+        os.environ[IMPERSONATION_VARIABLE] = account
     env = ref.environment(print_status)
     client = ReadOnlyClient(rest.connect(ref))
     declared = declare_stack(ref.root, ref.stack)
