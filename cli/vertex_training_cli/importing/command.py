@@ -24,7 +24,8 @@ from vertex_training.customjob.protocol.ports import (
 from vertex_training.errors import CheckUnavailableError, CommandError
 from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training.settings import stack_files
-from vertex_training_cli.check import checking, fixing
+from vertex_training_cli.check import checking
+from vertex_training_cli.check.command import fix, judge_of
 from vertex_training_cli.check.report import FileReport, LintFinding, text_lines
 from vertex_training_cli.console import plain, print_line
 from vertex_training_cli.engine import paths, stacks
@@ -134,7 +135,7 @@ def _import_lost_state(stack: str, *, write: bool) -> int:
 
 def _apply_fixes(proposal: Proposal) -> None:
     for job, file in zip(proposal.jobs, proposal.job_files, strict=True):
-        fixed = fixing.fix(file, str(proposal.files[file]).encode(), fixing.judge_of(file))
+        fixed = fix(file, str(proposal.files[file]).encode(), judge_of(file))
         proposal.files[file] = fixed.after.decode()
         if fixed.count:
             job.remarks.append(f"fixed mistakes of the source: {fixed.count}")
