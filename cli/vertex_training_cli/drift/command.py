@@ -18,7 +18,7 @@ from vertex_training.settings import project_files
 from vertex_training.settings.model import AllowedMember, DriftSettings, Settings
 from vertex_training_cli import rest
 from vertex_training_cli.console import print_line, print_status
-from vertex_training_cli.drift import findings, policies, report, undeclared
+from vertex_training_cli.drift import findings, policies, undeclared
 from vertex_training_cli.drift.findings import Drift, ResourceDifference
 from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine import stacks
@@ -47,9 +47,9 @@ def drift(
         errors = explained((str(reason),))
         result = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=errors)
     if output is None:
-        print(report.markdown(result), end="")
+        print(findings.markdown(result), end="")
     else:
-        write_reports(output, md=report.markdown(result), json=report.as_json(result))
+        write_reports(output, md=findings.markdown(result), json=findings.as_json(result))
     for error in result.errors:
         print_line(f"vt drift: {error}")
     count = counted(len(result.differences), "difference")
