@@ -32,8 +32,6 @@
 ``options``        options of several verbs
 ``policy_levels``  levels of policies, from the stack file and ``--policy-levels``
 ``process``        streams, proxies and user of a command's process; functions in threads
-``console``        tables and colors for people
-``status``         lines on stderr; the extra of a missing package
-``read_errors``    explains refused reads: missing object or permission
+``console``        tables, colors and lines on stderr for people; the extra of a missing package
 =================  =======================================================================
 """

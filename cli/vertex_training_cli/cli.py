@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-from vertex_training_cli.status import extra_hint
+from vertex_training_cli.console import extra_hint
 
 try:
     import typer

@@ -1,7 +1,7 @@
 """Output for people. Colors only on a terminal, and not with NO_COLOR (handled by rich).
 
 Tables redact secrets. ``plain``, ``plain_lines`` and ``json_text`` remove control characters from
-texts of other programs.
+texts of other programs. ``print_line`` prints to stderr: stdout is for results.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from vertex_training_cli.engine.values import redact
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-from vertex_training_cli.engine.values import redact
 
 #: Number of columns without a terminal, because programs that search the output need whole lines.
 PLAIN_WIDTH: Final = 10_000
@@ -148,3 +148,31 @@ def _stacked(
     width = max((len(row[-1]) for row in rows), default=0) or 1
     stacked = [("\n".join((*textwrap.wrap(row[0], width), row[-1])), *row[1:-1]) for row in rows]
     return (f"{columns[0]}, {columns[-1]}", *columns[1:-1]), stacked
+
+
+#: Package that only an extra of this distribution installs -> name of the extra.
+EXTRAS: Final[Mapping[str, str]] = {
+    "typer": "cli",
+    "rich": "cli",
+    "jinja2": "cli",
+    "psutil": "cli",
+    "google.cloud.secretmanager": "cli",
+    "google.cloud.devtools": "cli",
+    "localgcp": "cli",
+}
+
+
+def print_line(text: object) -> None:
+    """Print ``text`` to stderr, without secrets and control characters."""
+    print(plain_lines(redact(str(text))), file=sys.stderr, flush=True)
+
+
+def print_status(text: str) -> None:
+    """Print a status line of ``vt`` to stderr. stdout has results and the output of ``pulumi``."""
+    print_line(f"vt: {text}")
+
+
+def extra_hint(module: str) -> str:
+    """Return the command that installs the extra with a module; empty without such an extra."""
+    extras = [extra for name, extra in EXTRAS.items() if f"{module}.".startswith(f"{name}.")]
+    return f"install vertex-training[{extras[0]}] from its wheels" if extras else ""

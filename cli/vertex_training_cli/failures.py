@@ -20,7 +20,7 @@ from vertex_training.errors import (
     UnknownNameError,
     UnknownStackError,
 )
-from vertex_training_cli.status import extra_hint, print_line
+from vertex_training_cli.console import extra_hint, print_line
 
 FAILED: Final = 1
 #: Exit code for invalid arguments and for missing input.

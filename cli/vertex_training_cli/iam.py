@@ -18,11 +18,11 @@ from vertex_training.foundation import program as foundation
 from vertex_training.foundation.settings import SCHEMA, parse
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files, stack_files
+from vertex_training_cli.console import print_line
 from vertex_training_cli.declared import UNKNOWN, declare_stack, record_resources
 from vertex_training_cli.engine.paths import root_of
 from vertex_training_cli.review.grants import IamBinding, bindings_in, target_input
 from vertex_training_cli.review.parts import code, table_rows, visible
-from vertex_training_cli.status import print_line
 
 HEAD: Final = ("MEMBER", "ROLE", "RESOURCE", "CONDITION")
 PAGE: Final = """\

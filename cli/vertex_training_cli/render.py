@@ -17,10 +17,10 @@ from vertex_training.customjob.rules.job import Job
 from vertex_training.errors import CheckUnavailableError, counted, did_you_mean
 from vertex_training.stack import Stack
 from vertex_training_cli.check import checking, report
+from vertex_training_cli.console import print_line
 from vertex_training_cli.engine.paths import from_here
 from vertex_training_cli.options import StackOfFile, project_root
 from vertex_training_cli.process import print_utf8
-from vertex_training_cli.status import print_line
 
 
 def render(

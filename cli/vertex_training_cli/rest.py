@@ -14,7 +14,7 @@ import google.auth
 from google.auth.exceptions import GoogleAuthError
 
 from vertex_training.catalog import resource_types
-from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
+from vertex_training.customjob.google import SCOPE, impersonated_credentials
 from vertex_training.customjob.google.job_service import local_address
 from vertex_training.errors import CommandError, ForbiddenReadError, OperatorError
 from vertex_training_cli.engine.stacks import StackRef

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vertex_training_cli.status import print_line
+from vertex_training_cli.console import print_line
 from vertex_training_cli.toolchain.layout import Layout
 from vertex_training_cli.toolchain.main import install, installed, report
 from vertex_training_cli.toolchain.python_env import create_environment, find_uv

@@ -38,7 +38,7 @@ from vertex_training.plan.network import (
 from vertex_training.plan.packages import Package, kept_objects
 from vertex_training.secret_rules.files import Scan
 from vertex_training.serving.declared import DeclaredEndpoint, DeclaredVersion
-from vertex_training.settings import reader, renames, stack_files
+from vertex_training.settings import reader, stack_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import Schema
 from vertex_training.snapshots.request import SnapshotRequest, plan_snapshots
@@ -64,7 +64,7 @@ class Stack:
     @functools.cached_property
     def declared(self) -> Settings:
         """Return the settings by first keys (before renames), which determine names and state."""
-        return renames.with_first_keys(self.settings)
+        return reader.with_first_keys(self.settings)
 
     @functools.cached_property
     def network(self) -> NetworkPlan | None:
@@ -102,7 +102,7 @@ class Stack:
         """Return the values of ``${kind.name}`` in a job file."""
         parts = (self.network, self.reservations, self.packages, self.snapshots)
         table = plans.reference_table(self.declared, *parts)
-        return renames.with_new_keys(self.settings, table)
+        return reader.with_new_keys(self.settings, table)
 
     @functools.cached_property
     def context(self) -> Context:
@@ -132,7 +132,7 @@ class Stack:
 
     def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
         """Return a mapping with keys of the stack file instead of first keys (before renames)."""
-        new = {first: key for key, first in renames.first_keys(self.settings, section).items()}
+        new = {first: key for key, first in reader.first_keys(self.settings, section).items()}
         return {new.get(first, first): value for first, value in found.items()}
 
     def submission(self, job: str, run: int = 1) -> Submission:
@@ -170,7 +170,7 @@ class Stack:
         return {
             key: first
             for kind in KINDS
-            for key, first in renames.first_keys(self.settings, (kind.section,)).items()
+            for key, first in reader.first_keys(self.settings, (kind.section,)).items()
         }
 
     def check_other(self, data: bytes, file: str, job: str) -> JobFileResult:
@@ -191,7 +191,7 @@ class Stack:
 
     def warnings(self, requests: Mapping[str, JobRequest]) -> list[Problem]:
         """Return warnings (valid input with surprising effects) and a note on skipped files."""
-        first = renames.first_keys(self.settings, ("reservations",))
+        first = reader.first_keys(self.settings, ("reservations",))
         plans = {key: self.reservations[first[key]] for key in first}
         file = StackFile(self.settings, self.root, requests, plans)
         result = self.located(findings("warning", file))

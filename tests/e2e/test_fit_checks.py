@@ -22,7 +22,7 @@ from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 from tests.unit.localcloud.conftest import wait_until
 from tests.unit.localcloud.vertex.estate import Estate
 from vertex_training import stack as stacks
-from vertex_training.customjob.request import references
+from vertex_training.customjob.request.message import message_of, resolve_references
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -88,7 +88,7 @@ def request(stack, content):
             return [resolved(item) for item in value]
         if not isinstance(value, str):
             return value
-        return references.message_of(value, table) or references.resolve(value, table)
+        return message_of(value, table) or resolve_references(value, table)
 
     return vertex.CustomJob.from_json(json.dumps(resolved(content)))
 

@@ -10,8 +10,8 @@ from google.cloud import storage
 
 from tests.security.test_links import ATTEMPTS, SECRET, outside, swapping
 from tests.unit.vt.data.test_data import MIB, bucket, front, home, part_of, pull
+from vertex_training_cli.console import print_line
 from vertex_training_cli.data import cloud, download
-from vertex_training_cli.status import print_line
 
 __all__ = ["bucket", "front", "home", "outside"]
 

@@ -19,7 +19,7 @@ from vertex_training.stack import read_settings
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import read_stack_file
 from vertex_training_cli.images import building
-from vertex_training_cli.local import endpoint_form
+from vertex_training_cli.local import up
 
 SECRET: Final = "FROM canary-of-the-host"
 STACK: Final = """\
@@ -134,7 +134,7 @@ def test_stack_file_is_not_written_through_a_link(checkout: Path, outside: Path)
     (checkout / "Pulumi.local.yaml").write_text(PINNED)
     assert building.write_pins(checkout, "local", "digits", {"digest": "sha256:0"})
     assert "sha256:0" in (checkout / "Pulumi.local.yaml").read_text()
-    endpoint_form.write(checkout / "Pulumi.local-endpoint.yaml", "local", {"gcp:project": "x"})
+    up.write(checkout / "Pulumi.local-endpoint.yaml", "local", {"gcp:project": "x"})
     assert "gcp:project: x" in (checkout / "Pulumi.local-endpoint.yaml").read_text()
     assert outside.read_text() == f"{SECRET}\n"
 

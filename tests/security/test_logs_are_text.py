@@ -14,11 +14,10 @@ from localgcp.vertex.job_logs import log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import command_job
 from vertex_training.customjob.google.logs import LogLine
-from vertex_training_cli.console import json_text, plain
+from vertex_training_cli.console import json_text, plain, print_line
 from vertex_training_cli.jobs import log as job_log
 from vertex_training_cli.local.up import tail
 from vertex_training_cli.review.parts import visible
-from vertex_training_cli.status import print_line
 
 #: What each line does to a terminal that shows it as it is.
 ATTACKS = {

@@ -22,7 +22,7 @@ from vertex_training_cli.cli import app
 from vertex_training_cli.console import console, show_facts, table
 from vertex_training_cli.deploy import sources
 from vertex_training_cli.diff import StackComparison
-from vertex_training_cli.drift import findings, report
+from vertex_training_cli.drift import findings
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.values import (
@@ -62,8 +62,8 @@ def test_drift_issue_contains_no_secret_of_an_error(exit_code: int) -> None:
     for stdout, stderr in (("", SAID), (SAID, ""), (document, SAID)):
         found = findings.read("prod", exit_code, stdout, stderr)
         assert found.outcome is findings.DriftOutcome.FAILED
-        assert_redacted(report.markdown(found))
-        assert_redacted(report.as_json(found))
+        assert_redacted(findings.markdown(found))
+        assert_redacted(findings.as_json(found))
         assert_redacted("".join(found.errors))
 
 
@@ -73,8 +73,8 @@ def test_drift_issue_contains_no_secret_of_a_resource() -> None:
         "update", TOKEN, f"gcp:x:{TOKEN}", f"id/{TOKEN}", (field,), note=SAID
     )
     found = findings.Drift("prod", findings.DriftOutcome.DRIFTED, (difference,))
-    assert_redacted(report.markdown(found))
-    assert_redacted(report.as_json(found))
+    assert_redacted(findings.markdown(found))
+    assert_redacted(findings.as_json(found))
 
 
 def test_long_value_is_redacted_before_truncation() -> None:
@@ -88,7 +88,7 @@ def test_long_value_is_redacted_before_truncation() -> None:
         "detailedDiff": {"a": {"kind": "update"}},
     }
     found = findings.read("prod", 7, json.dumps({"steps": [step], "changeSummary": {}}), "")
-    assert "canary" not in report.markdown(found).lower()
+    assert "canary" not in findings.markdown(found).lower()
 
 
 def test_engine_error_contains_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_sensitive_names_and_options_have_their_values_redacted() -> None:
 
 
 def test_only_one_function_prints_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    from vertex_training_cli.status import print_line
+    from vertex_training_cli.console import print_line
 
     print_line(f"vt drift: {SAID}")
     assert_redacted(capsys.readouterr().err)
@@ -193,7 +193,7 @@ def test_only_one_function_prints_to_stderr(capsys: pytest.CaptureFixture[str]) 
     files = [
         file
         for file in (ROOT / "cli" / "vertex_training_cli").rglob("*.py")
-        if file.name != "status.py" and file.parent.name != "toolchain"
+        if file.name != "console.py" and file.parent.name != "toolchain"
     ]
     pattern = re.compile(r"print\((?:[^()]|\([^()]*\))*file=sys\.stderr")
     assert [file for file in files if pattern.search(file.read_text(encoding="utf-8"))] == []

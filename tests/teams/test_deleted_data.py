@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.vt.review import plans
 from vertex_training_cli.drift import findings
-from vertex_training_cli.drift import report as drift_report
+from vertex_training_cli.drift import findings as drift_report
 from vertex_training_cli.engine import events, plan_file
 from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.review import formats, report

@@ -1,9 +1,8 @@
 """``vt check``: find mistakes in job files before a submission.
 
 =============  =====================================================================
-``command``    the command line: options, exit codes
+``command``    the command line: options, exit codes; applies certain fixes to the files
 ``checking``   checks files, with a stack or without one
-``fixing``     applies certain fixes to the files
 ``report``     findings as text, JSON and annotations of GitHub Actions; all rules
 =============  =====================================================================
 

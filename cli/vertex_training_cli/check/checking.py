@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training import naming
-from vertex_training.customjob.request import job_file, references
+from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.checking import path_in_file
 from vertex_training.customjob.request.job_file import ID_LENGTH, Submission
+from vertex_training.customjob.request.message import references_in
 from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import (
     CheckUnavailableError,
@@ -356,7 +357,7 @@ def placeholders(data: bytes) -> dict[str, Any]:
     for kind, key in EXAMPLES.items():
         known |= _entries(kind, key)
     if len(data) <= document.MAX_BYTES:  # Larger files are refused.
-        for name in set(references.names_in(data.decode("utf-8", errors="replace"))):
+        for name in set(references_in(data.decode("utf-8", errors="replace"))):
             kind, key = name.split(".")[:2]
             if kind in EXAMPLES and naming.KEY.match(key) and len(key) <= 40:
                 known |= _entries(kind, key)

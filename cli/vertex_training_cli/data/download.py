@@ -21,10 +21,9 @@ from google.cloud import storage
 from localgcp.errors import UnsafePathError
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError, counted
-from vertex_training_cli.console import plain
+from vertex_training_cli.console import plain, print_status
 from vertex_training_cli.data import cloud
 from vertex_training_cli.data.cloud import TIMEOUT, Place, RemoteObject, in_units
-from vertex_training_cli.status import print_status
 
 #: Folder for incomplete files, inside the target folder.
 PARTIAL: Final = ".vt-data"

@@ -18,12 +18,11 @@ from vertex_training.naming import SNAPSHOTS
 from vertex_training.snapshots import manifest as manifests
 from vertex_training.snapshots.request import MANIFEST
 from vertex_training.stack import Stack
-from vertex_training_cli.console import console, json_document, plain, table
+from vertex_training_cli.console import console, json_document, plain, print_status, table
 from vertex_training_cli.data import cloud
 from vertex_training_cli.data.cloud import Place, RemoteObject, in_units
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
-from vertex_training_cli.status import print_status
 
 #: Exit code without a terminal for a confirmation.
 REFUSED: Final = 2

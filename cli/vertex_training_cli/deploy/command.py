@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from vertex_training.errors import ApprovalParseError, CommandError, Problem
+from vertex_training_cli.console import print_line, print_status
 from vertex_training_cli.deploy import sources
 from vertex_training_cli.deploy.approval import (
     Approval,
@@ -29,7 +30,6 @@ from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.options import StackOfFile
-from vertex_training_cli.status import print_line, print_status
 
 PolicyPack = Annotated[
     str | None, typer.Option(help="Policy pack that must pass, in the review and in `vt up`.")

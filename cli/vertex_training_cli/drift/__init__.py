@@ -2,9 +2,8 @@
 
 ==================  ===============================================================
 ``command``         the command line; allowed differences, resources of other stacks
-``findings``        the plan of a refresh -> differences
+``findings``        the plan of a refresh -> differences; drift as Markdown and JSON
 ``policies``        undeclared members of IAM policies
 ``undeclared``      network parts, and jobs with the stack's accounts, in no state
-``report``          drift as Markdown and as JSON
 ==================  ===============================================================
 """

@@ -16,15 +16,16 @@ from vertex_training import stack
 from vertex_training.errors import TrainingError, counted
 from vertex_training.settings import project_files
 from vertex_training.settings.model import AllowedMember, DriftSettings, Settings
-from vertex_training_cli import read_errors, rest
-from vertex_training_cli.drift import findings, policies, report, undeclared
+from vertex_training_cli import rest
+from vertex_training_cli.console import print_line, print_status
+from vertex_training_cli.drift import findings, policies, undeclared
 from vertex_training_cli.drift.findings import Drift, ResourceDifference
 from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.plan import explained
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.options import ReportFile, write_reports
-from vertex_training_cli.status import print_line, print_status
 
 
 def drift(
@@ -43,12 +44,12 @@ def drift(
     try:
         result = compare_stack(stack)
     except TrainingError as reason:
-        errors = read_errors.explained((str(reason),))
+        errors = explained((str(reason),))
         result = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=errors)
     if output is None:
-        print(report.markdown(result), end="")
+        print(findings.markdown(result), end="")
     else:
-        write_reports(output, md=report.markdown(result), json=report.as_json(result))
+        write_reports(output, md=findings.markdown(result), json=findings.as_json(result))
     for error in result.errors:
         print_line(f"vt drift: {error}")
     count = counted(len(result.differences), "difference")

@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 
 from vertex_training.errors import ApprovalParseError, CommandError
+from vertex_training_cli.console import print_line
 from vertex_training_cli.drift.findings import DriftOutcome
 from vertex_training_cli.github import preview_run, repository
 from vertex_training_cli.github.preview_run import PreviewRun
-from vertex_training_cli.status import print_line
 
 Stack = Annotated[
     str, typer.Option("--stack", "-s", help="Stack that the comment, approval or issue is about.")

@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vertex_training.errors import ApprovalParseError, CommandError
 from vertex_training_cli.deploy.approval import Approval
-from vertex_training_cli.drift.findings import DriftOutcome
-from vertex_training_cli.drift.report import title
+from vertex_training_cli.drift.findings import DriftOutcome, title
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.github import gh
 

@@ -3,8 +3,7 @@
 ===============  ==========================================================================
 ``command``      the command lines
 ``building``     builds images or copies them from another stack, and pins their digests
-``engines``      the interface of engines that build images
-``programs``     docker, podman and buildah by their command lines; a program of one build
+``programs``     interface of engines; docker, podman and buildah; a program of one build
 ``cloud_build``  Cloud Build: starts, joins, follows and cancels a build; explains refusals
 ``lookup``       looks up images in registries within a time limit, for checks and reviews
 ``registry``     reads and copies images by the OCI distribution protocol

@@ -37,14 +37,13 @@ from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
 from vertex_training.stack import SCHEMA
 from vertex_training.stack_rules import files
-from vertex_training_cli.console import plain
+from vertex_training_cli.console import plain, print_line, print_status
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.paths import link_out
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import programs, registry
 from vertex_training_cli.images.documents import CONTEXT, REVISION
-from vertex_training_cli.images.engines import PROGRAMS, SERVICE, Build, Engine
-from vertex_training_cli.status import print_line, print_status
+from vertex_training_cli.images.programs import PROGRAMS, SERVICE, Build, Engine
 
 #: Time between two attempts to lock a folder, in seconds.
 _POLL: Final = 0.2

@@ -39,8 +39,14 @@ from vertex_training.customjob.google.logs import JobLogs
 from vertex_training.errors import ImageBuildError, OperatorError
 from vertex_training.naming import IMAGE_BUILD, SOURCES, STAGING, Names, stack_of_repository
 from vertex_training.settings.project_files import file_name
-from vertex_training_cli.images.engines import SERVICE, Build, WriteLog, option_pairs
-from vertex_training_cli.images.programs import Deadline, LastLines
+from vertex_training_cli.images.programs import (
+    SERVICE,
+    Build,
+    Deadline,
+    LastLines,
+    WriteLog,
+    option_pairs,
+)
 
 LIVE: Final = ("PENDING", "QUEUED", "WORKING")
 POLL_SECONDS: Final = 2.0

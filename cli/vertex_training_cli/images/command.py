@@ -15,11 +15,10 @@ from localgcp.home import REGISTRY
 from vertex_training.images import pins
 from vertex_training.stack import settings_of
 from vertex_training_cli import options
-from vertex_training_cli.console import console, json_text, table
+from vertex_training_cli.console import console, json_text, print_status, table
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.images import building, lookup
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
-from vertex_training_cli.status import print_status
 
 WORDS: Final = {
     "current": "matches its context",

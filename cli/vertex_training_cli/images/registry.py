@@ -22,7 +22,7 @@ from google.auth.transport.requests import AuthorizedSession, Request
 
 from localgcp.home import REGISTRY
 from vertex_training import naming
-from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
+from vertex_training.customjob.google import SCOPE, impersonated_credentials
 from vertex_training.customjob.google.prerequisites import MANIFESTS
 from vertex_training.customjob.protocol.prerequisites import IMAGE
 from vertex_training.errors import OperatorError, RegistryError

@@ -24,9 +24,10 @@ from vertex_training.customjob.protocol.ports import (
 from vertex_training.errors import CheckUnavailableError, CommandError
 from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training.settings import stack_files
-from vertex_training_cli.check import checking, fixing
+from vertex_training_cli.check import checking
+from vertex_training_cli.check.command import fix, judge_of
 from vertex_training_cli.check.report import FileReport, LintFinding, text_lines
-from vertex_training_cli.console import plain
+from vertex_training_cli.console import plain, print_line
 from vertex_training_cli.engine import paths, stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.failures import FAILED, exit_codes
@@ -35,7 +36,6 @@ from vertex_training_cli.importing.proposal import Proposal, open_names, propose
 from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import StackOfJob, Write
-from vertex_training_cli.status import print_line
 
 #: Levels of findings about this machine and about placeholders: (rule, level) -> level in a report.
 LEVELS: Final = {(checking.LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
@@ -135,7 +135,7 @@ def _import_lost_state(stack: str, *, write: bool) -> int:
 
 def _apply_fixes(proposal: Proposal) -> None:
     for job, file in zip(proposal.jobs, proposal.job_files, strict=True):
-        fixed = fixing.fix(file, str(proposal.files[file]).encode(), fixing.judge_of(file))
+        fixed = fix(file, str(proposal.files[file]).encode(), judge_of(file))
         proposal.files[file] = fixed.after.decode()
         if fixed.count:
             job.remarks.append(f"fixed mistakes of the source: {fixed.count}")

@@ -2,8 +2,7 @@
 
 =============  ========================================================================
 ``command``    the command lines
-``answers``    parameters of a repository, and their rules
-``rendering``  renders the files of a repository from ``templates/`` with Jinja
+``answers``    parameters of a repository, their rules, and files rendered from ``templates/``
 ``manifest``   ``.vertex-training.json``, and changes of the generated files as git branches
 =============  ========================================================================
 """

@@ -21,12 +21,11 @@ from localgcp.errors import UnsafePathError
 from localgcp.system import git
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError, ConfigError, Problem, counted
+from vertex_training_cli.console import print_line
 from vertex_training_cli.init import answers as answers_
 from vertex_training_cli.init import manifest
-from vertex_training_cli.init.answers import Answers, placeholders
+from vertex_training_cli.init.answers import Answers, placeholders, release, render
 from vertex_training_cli.init.manifest import Manifest
-from vertex_training_cli.init.rendering import release, render
-from vertex_training_cli.status import print_line
 from vertex_training_cli.toolchain.python_env import find_uv, uv_command
 
 #: Files that may exist. The generated lines are appended to these files.

@@ -26,8 +26,7 @@ from pydantic import ConfigDict, Field
 from localgcp.system import git
 from localgcp.system.root_directory import RootDirectory, path_problem
 from vertex_training.errors import CommandError, dotted
-from vertex_training_cli.init.answers import Answers
-from vertex_training_cli.init.rendering import GeneratedFile, Kind, render
+from vertex_training_cli.init.answers import Answers, GeneratedFile, Kind, render
 
 NAME: Final = ".vertex-training.json"
 #: Maximum size of a manifest, about twenty times the size with many environments.

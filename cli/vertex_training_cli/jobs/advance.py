@@ -25,7 +25,7 @@ from vertex_training.schedules import slots
 from vertex_training.schedules.deployed import DeployedSchedule, deployed_schedules
 from vertex_training.schedules.provider import connect
 from vertex_training.schedules.slots import Outcome
-from vertex_training_cli.console import json_document, plain
+from vertex_training_cli.console import json_document, plain, print_line
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.plan import WITH_REQUEST
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -35,7 +35,6 @@ from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.deployed import inputs_in, inputs_of
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
-from vertex_training_cli.status import print_line
 
 #: Time after which a job that waits for machines is reported.
 PENDING: Final = timedelta(hours=2)

@@ -20,7 +20,14 @@ from vertex_training.errors import (
     WaitDeadlineError,
     did_you_mean,
 )
-from vertex_training_cli.console import console, json_document, plain, show_facts, table
+from vertex_training_cli.console import (
+    console,
+    json_document,
+    plain,
+    print_status,
+    show_facts,
+    table,
+)
 from vertex_training_cli.data import cloud, download
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
@@ -28,7 +35,6 @@ from vertex_training_cli.jobs import deployed, log, view
 from vertex_training_cli.jobs.metrics import MetricsReader, compared, comparison_table
 from vertex_training_cli.jobs.service import Jobs, declared_elsewhere, kind_of
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, matching, seconds
-from vertex_training_cli.status import print_status
 
 #: Exit code after the deadline, like that of timeout(1).
 TIME_IS_UP: Final = 124

@@ -31,7 +31,7 @@ from vertex_training.errors import (
     UnknownStackError,
 )
 from vertex_training.schedules.deployed import schedule_id
-from vertex_training.settings import project_files, renames
+from vertex_training.settings import project_files, reader
 from vertex_training.stack import settings_of
 from vertex_training_cli.engine.plan import JOBS, WITH_REQUEST, Plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -214,7 +214,7 @@ def _declared(stack: StackRef) -> set[str] | None:
         settings = settings_of(stack.root, stack.stack)
     except (ConfigError, UnknownStackError, OSError):
         return None
-    sections = [renames.first_keys(settings, (kind.section,)) for kind in KINDS]
+    sections = [reader.first_keys(settings, (kind.section,)) for kind in KINDS]
     return {first for keys in sections for first in keys.values()}
 
 

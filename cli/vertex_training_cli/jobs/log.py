@@ -17,11 +17,10 @@ from vertex_training.customjob.google.logs import LogLine
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
 from vertex_training.errors import CommandError, OperatorError
-from vertex_training_cli.console import json_text, plain
+from vertex_training_cli.console import json_text, plain, print_status
 from vertex_training_cli.engine.values import LineRedactor
 from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.service import Jobs, kind_of
-from vertex_training_cli.status import print_status
 
 #: Time between two reads in seconds. Cloud Logging allows 60 reads per minute and project.
 CLOUD_PAUSE: Final = 5.0

@@ -17,12 +17,12 @@ from typing import Any, Final
 from vertex_training.catalog import costs
 from vertex_training.customjob.google.job_service import AnyJob
 from vertex_training.errors import OperatorError
+from vertex_training_cli.console import print_status
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.deployed import RUN_CODE
 from vertex_training_cli.jobs.objects import Objects
 from vertex_training_cli.jobs.service import kind_of
-from vertex_training_cli.status import print_status
 
 #: Metrics that come first in tables.
 FIRST: Final = ("validation_accuracy", "test_accuracy")

@@ -39,9 +39,9 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.customjob.protocol.submission import is_usable
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
+from vertex_training_cli.console import print_line
 from vertex_training_cli.engine.stacks import StackRef, find_unchecked
 from vertex_training_cli.help import completion
-from vertex_training_cli.status import print_line
 
 PREFIX: Final = "JOB_STATE_"
 _COLLECTIONS: Final = "|".join(kind.collection for kind in KINDS)

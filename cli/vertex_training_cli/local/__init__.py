@@ -3,8 +3,7 @@
 ===================  ==================================================================
 ``commands``         verbs that start, stop and use the local cloud; secret values
 ``fault_commands``   ``vt local fault``
-``up``               ``vt local up``, which waits for the jobs of a stack
-``endpoint_form``    ``vt local up --endpoints``: train and serve, in a separate stack
+``up``               ``vt local up``, which waits for jobs of a stack, and serves endpoints
 ``job_limits``       requests that the job service refuses, by catalogue and image rules
 ``results``          jobs in states and records, their metrics and artifacts
 ``status``           ``vt local status``

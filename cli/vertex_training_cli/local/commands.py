@@ -29,9 +29,9 @@ from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, 
 from vertex_training.errors import CommandError, did_you_mean
 from vertex_training.naming import is_local
 from vertex_training.settings.project_files import file_name
+from vertex_training_cli.console import print_status
 from vertex_training_cli.engine import locks, stacks
 from vertex_training_cli.setup import install_once
-from vertex_training_cli.status import print_status
 
 
 @contextmanager

@@ -11,9 +11,8 @@ from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable, inject
 from localgcp.faults.table import clear as clear_faults
 from localgcp.home import Home
-from vertex_training_cli.console import console, table
+from vertex_training_cli.console import console, print_status, table
 from vertex_training_cli.local.commands import private_files
-from vertex_training_cli.status import print_status
 
 _Replica = Annotated[
     str,

@@ -2,8 +2,7 @@
 
 =========================  ======================================================================
 ``command``                the command line; the table of checks
-``answers``                one answer, and all answers as text, Markdown and JSON
-``context``                the read-only client, the declared stack, its state, the caller
+``context``                the read-only client, the declared stack, its state, the caller; answers
 ``rights``                 project, billing, APIs; permissions of the deploying account
 ``names``                  unused names of new resources; existing resources; images
 ``organization_policies``  policies in effect, and the resources that they refuse

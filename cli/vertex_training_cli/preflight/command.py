@@ -20,16 +20,17 @@ from vertex_training_cli.preflight import (
     quotas,
     rights,
 )
-from vertex_training_cli.preflight.answers import (
+from vertex_training_cli.preflight.context import (
+    MALFORMED,
     WRITERS,
     Answer,
     Preflight,
+    PreflightContext,
     Verdict,
     as_json,
     markdown,
     question,
 )
-from vertex_training_cli.preflight.context import MALFORMED, PreflightContext
 
 #: Exit code if Google Cloud would refuse a deployment.
 REFUSED: Final = 3

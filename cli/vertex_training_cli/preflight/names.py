@@ -28,8 +28,13 @@ from vertex_training.snapshots.provider import connect, request_of
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource
 from vertex_training_cli.images import lookup
-from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.context import PreflightContext, UnansweredError, answered
+from vertex_training_cli.preflight.context import (
+    Answer,
+    PreflightContext,
+    UnansweredError,
+    answered,
+    question,
+)
 
 #: Type -> request that reads a resource.
 READ: Final = {ACCOUNT: rest.ACCOUNT, REPOSITORY: rest.REPOSITORY, SECRET: rest.SECRET}

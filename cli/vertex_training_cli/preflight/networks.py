@@ -16,8 +16,7 @@ from urllib.parse import urlencode
 from vertex_training.plan.network import NetworkPlan
 from vertex_training.stack import Stack
 from vertex_training_cli import rest
-from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.context import PreflightContext, answered
+from vertex_training_cli.preflight.context import Answer, PreflightContext, answered, question
 
 SERVICE: Final = "servicenetworking.googleapis.com"
 #: Number of addresses that Google reserves in a subnet:

@@ -24,8 +24,7 @@ from vertex_training.errors import counted
 from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
-from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.context import PreflightContext, answered
+from vertex_training_cli.preflight.context import Answer, PreflightContext, answered, question
 from vertex_training_cli.preflight.rights import SERVICE
 
 #: Maximum number of resources that an answer lists; further resources are counted.

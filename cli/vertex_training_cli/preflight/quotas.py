@@ -32,8 +32,13 @@ from vertex_training.errors import OperatorError, counted
 from vertex_training.plan.network import ReservationPlan
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredStack
-from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.context import PreflightContext, UnansweredError, answered
+from vertex_training_cli.preflight.context import (
+    Answer,
+    PreflightContext,
+    UnansweredError,
+    answered,
+    question,
+)
 
 #: Quota of GPUs by family and region, for types without a separate quota:
 #: https://docs.cloud.google.com/docs/quotas/implement-common-use-cases

@@ -22,8 +22,13 @@ from vertex_training.foundation.conditions import LIMITED
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.context import PreflightContext, UnansweredError, answered
+from vertex_training_cli.preflight.context import (
+    Answer,
+    PreflightContext,
+    UnansweredError,
+    answered,
+    question,
+)
 
 SERVICE: Final = "gcp:projects/service:Service"
 #: APIs that must be enabled before a stack can enable other APIs.

@@ -19,11 +19,11 @@ import typer
 
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.settings import project_files
+from vertex_training_cli.console import print_line
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.options import project_root
 from vertex_training_cli.process import print_utf8
-from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
     from vertex_training.errors import Problem

@@ -17,7 +17,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from vertex_training.catalog.costs import PoolCost
-from vertex_training.customjob.offers import Offer
+from vertex_training.customjob.rules.batch import Offer
 from vertex_training.errors import Location, Problem
 from vertex_training_cli.engine.plan import Diagnostic, JobObservation, PolicyViolation
 from vertex_training_cli.review import headline

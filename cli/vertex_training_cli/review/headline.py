@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.costs import usd
-from vertex_training.customjob.offers import NAMES as SERVICES
 from vertex_training.customjob.protocol.waiting import format_duration
+from vertex_training.customjob.rules.batch import NAMES as SERVICES
 from vertex_training.errors import counted
 from vertex_training.images.pins import PLACEHOLDER
 from vertex_training_cli.review import expenses, grants, serving

@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import JobCost, PoolCost, usd
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
-from vertex_training.customjob.offers import NAMES as SERVICES
-from vertex_training.customjob.offers import Offer, offers
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER, MODEL, RECORD_DELETED
 from vertex_training.customjob.protocol.waiting import format_duration
+from vertex_training.customjob.rules.batch import NAMES as SERVICES
+from vertex_training.customjob.rules.batch import Offer, offers
 from vertex_training.customjob.rules.command_lines import started_processes
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.machines import memory_comparisons

@@ -16,7 +16,6 @@ from vertex_training.catalog.resource_types import SNAPSHOT
 from vertex_training.errors import Problem
 from vertex_training.plan.access import Access
 from vertex_training.snapshots.estimate import RESOLVED
-from vertex_training_cli import read_errors
 from vertex_training_cli.engine.plan import (
     NOTHING_OBSERVED,
     OFFLINE,
@@ -27,6 +26,7 @@ from vertex_training_cli.engine.plan import (
     PolicyViolation,
     ResourceState,
     Step,
+    explained,
 )
 from vertex_training_cli.engine.values import diff_fields
 from vertex_training_cli.review import (
@@ -266,7 +266,7 @@ def build(
     grouped = {name for folder in parts["folders"] for name in folder.names}
     # Explain errors of a refresh that could not read a resource.
     errors = tuple(
-        dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
+        dataclasses.replace(error, message="\n".join(explained((error.message,))))
         for error in plan.errors
     )
     return ReviewReport(

@@ -21,6 +21,7 @@ from vertex_training.naming import CONTROL
 from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack
 from vertex_training.stack import load as load_stack
+from vertex_training_cli.console import print_status
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.failures import NOT_POSSIBLE
@@ -30,7 +31,6 @@ from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import SelectedStack
 from vertex_training_cli.run import script, submission
 from vertex_training_cli.run.submission import PreparedRun
-from vertex_training_cli.status import print_status
 
 #: Text of the service's job error that contains a replica's exit code.
 _EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")

@@ -34,6 +34,7 @@ from vertex_training.plan.packages import REQUIREMENTS
 from vertex_training.secret_rules.files import File, scan
 from vertex_training.stack import Stack
 from vertex_training_cli.catalogue import MachineOption, select
+from vertex_training_cli.console import print_status
 from vertex_training_cli.engine.stacks import StackRef, find_scripts, local_cloud_errors
 from vertex_training_cli.importing.imported import REQUEST_ID, free_key, key_of
 from vertex_training_cli.jobs import view
@@ -41,7 +42,6 @@ from vertex_training_cli.jobs.deployed import RUN_CODE, RUN_PREFIX
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.run import submission
 from vertex_training_cli.run.submission import PreparedRun
-from vertex_training_cli.status import print_status
 
 STACK: Final = "local"
 #: Name of the package that starts a script. The package has the script's requirements.

@@ -27,14 +27,20 @@ from requests.exceptions import RequestException
 from vertex_training import stack as declared_stacks
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training.serving.declared import DeclaredEndpoint
-from vertex_training.settings import renames
-from vertex_training_cli.console import console, json_document, json_text, plain, table
+from vertex_training.settings import reader
+from vertex_training_cli.console import (
+    console,
+    json_document,
+    json_text,
+    plain,
+    print_status,
+    table,
+)
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.command import TIME_IS_UP
 from vertex_training_cli.jobs.service import declared_elsewhere
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, seconds
 from vertex_training_cli.serving import service
-from vertex_training_cli.status import print_status
 
 #: Duration of retries after a response 429 or 503, in seconds.
 PATIENCE: Final = 30.0
@@ -104,7 +110,7 @@ def wait(
     limit, ref = seconds(deadline, "--deadline"), service.connected(stack)
     loaded, endpoints = declared_stacks.load(ref.root, ref.stack), service.Endpoints(ref)
     declared = {
-        key: loaded.endpoints[renames.first_key(key, entry)]
+        key: loaded.endpoints[reader.first_key(key, entry)]
         for key, entry in loaded.settings.endpoints.items()
     }
     if unknown := [key for key in endpoint if key not in declared]:

@@ -7,12 +7,11 @@ from typing import Annotated, Final
 
 import typer
 
-from vertex_training_cli.console import console, json_document, show_facts, table
+from vertex_training_cli.console import console, json_document, print_status, show_facts, table
 from vertex_training_cli.jobs.service import declared_elsewhere
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.review.jobs import shown_image
 from vertex_training_cli.serving.service import ModelReader, connected
-from vertex_training_cli.status import print_status
 
 COLUMNS: Final = ("model", "version", "run", "job", "created", "image")
 ModelArgument = Annotated[

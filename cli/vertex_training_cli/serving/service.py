@@ -11,8 +11,7 @@ from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.auth.exceptions import DefaultCredentialsError
 
-from vertex_training.customjob.google import job_service
-from vertex_training.customjob.google.impersonation import impersonated_credentials
+from vertex_training.customjob.google import impersonated_credentials, job_service
 from vertex_training.customjob.google.job_service import local_address, read
 from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, STACK_LABEL
 from vertex_training.errors import CommandError, OperatorError, did_you_mean

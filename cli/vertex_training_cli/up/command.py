@@ -15,6 +15,7 @@ from localgcp.lifecycle import end_orphaned_plugins
 from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC, SCHEDULE
 from vertex_training.errors import CommandError, OperatorError, Problem
 from vertex_training.settings import project_files
+from vertex_training_cli.console import print_status
 from vertex_training_cli.engine import locks, stacks
 from vertex_training_cli.engine.events import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -24,7 +25,6 @@ from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.deployed import deployed_jobs, find_moved_jobs
 from vertex_training_cli.policy_levels import up_options
 from vertex_training_cli.review.destroyed import loss_problem, refused_losses
-from vertex_training_cli.status import print_status
 from vertex_training_cli.up.lost_state import refuse_if_lost
 
 PolicyLevels = Annotated[

@@ -24,7 +24,7 @@ from vertex_training.errors import (
 )
 from vertex_training.naming import CONTROL, STAGING
 from vertex_training.settings.project_files import file_name
-from vertex_training_cli.console import console, table
+from vertex_training_cli.console import console, print_status, table
 from vertex_training_cli.engine import locks, stacks
 from vertex_training_cli.engine.plan import JOBS, WITH_REQUEST, Observations, is_own
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -34,7 +34,6 @@ from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.objects import ObjectListing, Objects
 from vertex_training_cli.jobs.observe import observe_by_name
 from vertex_training_cli.review.jobs import progress
-from vertex_training_cli.status import print_status
 
 #: Suffixes of the URNs of the staging and control bucket of a stack.
 OWN: Final = (f"::storage-{STAGING}", f"::storage-{CONTROL}")

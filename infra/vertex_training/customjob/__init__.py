@@ -6,7 +6,6 @@
 ``kinds``            names of CustomJob, HyperparameterTuningJob and Batch jobs in the APIs
 ``request``          job file -> API message, and all mistakes
 ``batch``            checked CustomJob -> message of Google Batch; ids, states and exit codes
-``offers``           cost of a job on each service, for reviews
 ``rules``            rules for requests
 ``protocol``         one request, one job: submission, withdrawal, waiting
 ``google``           adapters for Vertex AI, the control bucket and logs, with official clients

@@ -8,8 +8,7 @@ from typing import Any
 
 from vertex_training import naming
 from vertex_training.customjob.protocol.ports import STACK_LABEL
-from vertex_training.customjob.request import references
-from vertex_training.customjob.request.references import UnknownValue
+from vertex_training.customjob.request.message import UnknownValue, resolve_references
 from vertex_training.customjob.rules.context import (
     BucketFacts,
     FileDefaults,
@@ -248,7 +247,7 @@ def image_of(settings: Settings, model: Model) -> str:
     """Return a model's image URI. Raises UnknownReferenceError for an undeclared image."""
     images = settings.images.items()
     table = {f"images.{key}": image_uri(settings, key, image) for key, image in images}
-    return references.resolve(model.container.image, table)
+    return resolve_references(model.container.image, table)
 
 
 def _labels(settings: Settings, key: str, endpoint: Endpoint) -> dict[str, str]:

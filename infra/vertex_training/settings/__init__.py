@@ -8,8 +8,7 @@
 ``cron``           slots of a schedule
 ``alerts``         sections ``channels``, ``alerts``, ``budget`` and ``dashboards``
 ``limits``         ``limits``, ``teams``, ``jobDefaults``; ladder, schedule and model of a job
-``renames``        renamed keys, and the first keys in names
-``reader``         config -> settings, or their valid part
+``reader``         config -> settings, or their valid part; first keys of renamed entries
 ``stack_files``    config from files, with ``include`` and ``overrides``; places of problems
 ``project_files``  the stacks of a project
 =================  =================================================================

@@ -19,7 +19,7 @@ from vertex_training.plan.grants import (
     members_by_place,
     resource_at,
 )
-from vertex_training.settings import renames
+from vertex_training.settings import reader
 from vertex_training.settings.model import Settings
 from vertex_training.stack_rules import StackFile, file_rule, rule, unknown_entry
 from vertex_training.stack_rules.names import label_problems, used_entries
@@ -32,7 +32,7 @@ NARROWER: Final = "use a predefined role of the needed service"
 @rule()
 def members(settings: Settings) -> Iterator[Problem]:
     """Check that ``members`` lists no grant of the stack and no account of another team."""
-    declared = renames.with_first_keys(settings)
+    declared = reader.with_first_keys(settings)
     derived = {
         (grant.resource, grant.role, grant.member)
         for grant in derived_grants(declared)
@@ -130,7 +130,7 @@ def _first(settings: Settings, place: tuple[str, ...]) -> tuple[str, ...]:
     if len(place) == 1:
         return place
     section, key = place
-    return section, renames.first_keys(settings, (section,))[key]
+    return section, reader.first_keys(settings, (section,))[key]
 
 
 def _team(settings: Settings, place: tuple[str, ...]) -> str | None:
@@ -259,7 +259,7 @@ def reach_of_accounts(file: StackFile) -> Iterator[Problem]:
     owners = {bucket.team for bucket in buckets} - {None}
     if not owners:
         return
-    declared, messages = renames.with_first_keys(settings), [e.trial for e in requests.values()]
+    declared, messages = reader.with_first_keys(settings), [e.trial for e in requests.values()]
     derived, extra = derived_grants(declared), extra_grants(declared)
     every = (*derived, *extra, *job_grants(declared, messages))
     here = [grant for grant in every if grant.project == settings.project]

@@ -16,8 +16,8 @@ from vertex_training.catalog import costs, machines
 from vertex_training.catalog.costs import EndpointCost
 from vertex_training.customjob import rules
 from vertex_training.customjob.request import job_file as requests
-from vertex_training.customjob.request import references
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
+from vertex_training.customjob.request.message import resolve_references
 from vertex_training.customjob.rules.capacity import RESERVATION
 from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you_mean
 from vertex_training.plan import grants
@@ -321,7 +321,7 @@ def unknown_references(settings: Settings, table: Mapping[str, Any]) -> Iterator
     }
     for key, text in texts.items():
         try:
-            references.resolve(text or "", {**table, **OF_A_JOB})
+            resolve_references(text or "", {**table, **OF_A_JOB})
         except UnknownReferenceError as unknown:
             what, shown = "this reference names no resource of the stack", "${" + unknown.name + "}"
             yield Problem(what, shown, unknown.hint, ("jobDefaults", key))

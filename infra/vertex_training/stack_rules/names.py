@@ -14,7 +14,7 @@ from vertex_training.catalog import machines
 from vertex_training.customjob.protocol.ports import JOB_LABELS
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.plan import grants
-from vertex_training.settings import project_files, renames
+from vertex_training.settings import project_files, reader
 from vertex_training.settings.model import SECTIONS, Bucket, Secret, ServiceAccount, Settings
 from vertex_training.settings.network import IpRange, Reservation
 from vertex_training.settings.reader import STAND_INS
@@ -153,9 +153,9 @@ def jobs_of_one_name(settings: Settings) -> Iterator[Problem]:
     """Check that no tuning job has a job's name: commands could not distinguish them."""
     taken: dict[str, str] = {}
     for key, job in settings.jobs.items():
-        taken |= dict.fromkeys((key, renames.first_key(key, job)), key)
+        taken |= dict.fromkeys((key, reader.first_key(key, job)), key)
     for key, tuning in settings.tuning.items():
-        names = (key, renames.first_key(key, tuning))
+        names = (key, reader.first_key(key, tuning))
         if job := next((taken[name] for name in names if name in taken), ""):
             what, hint = f"job '{job}' already uses this name", "rename the tuning job"
             yield Problem(what, key, hint, ("tuning", key))
@@ -205,7 +205,7 @@ def used_entries(
 def former_names(settings: Settings) -> Iterator[Problem]:
     """Check that no two entries have the same former name in ``formerly``."""
     for section in SECTIONS:
-        keys = renames.first_keys(settings, section)
+        keys = reader.first_keys(settings, section)
         counted = Counter(keys.values())
         for key, entry in settings.entries(section).items():
             former, path = entry.formerly, (*section, key, "formerly")
@@ -379,7 +379,7 @@ def _twice(
 ) -> Iterator[Problem]:
     """Yield entries with the same cloud name, if the stack file sets any of these names."""
     seen = dict.fromkeys(owned, "the stack itself")
-    first = {key: renames.first_key(key, entry) for key, entry in entries.items()}
+    first = {key: reader.first_key(key, entry) for key, entry in entries.items()}
     explicit = {first[key] for key, entry in entries.items() if entry.existing or entry.name}
     # Rule ``former_names`` reports two entries with one first key.
     by_default = {name_of(key): key for key in entries if first[key] not in explicit}

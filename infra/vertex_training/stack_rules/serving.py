@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from vertex_training import catalog, naming
 from vertex_training.catalog import machines
-from vertex_training.customjob.request import references
+from vertex_training.customjob.request.message import references_in
 from vertex_training.customjob.rules.images import NAME
 from vertex_training.errors import Path, Problem, UnknownReferenceError, counted, did_you_mean
 from vertex_training.plan import facts
@@ -96,7 +96,7 @@ def _image(settings: Settings, model: Model, path: Path) -> Iterator[Problem]:
         yield Problem("this reference names no resource of the stack", text, unknown.hint, path)
         return
     match = IMAGE.match(image)
-    if match is None or not NAME.match(image) or references.names_in(image):
+    if match is None or not NAME.match(image) or references_in(image):
         hint = "write ${images.NAME}, or REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME@sha256:…"
         yield Problem("the image must be in Artifact Registry", text, hint, path)
         return

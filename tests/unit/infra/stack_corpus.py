@@ -29,7 +29,7 @@ from pulumi.runtime.mocks import MockMonitor
 from tests.unit.infra.recorder import Recorder
 from tests.unit.infra.stacks import BASE
 from vertex_training import program, stack
-from vertex_training.customjob.request.references import UnknownValue
+from vertex_training.customjob.request.message import UnknownValue
 from vertex_training.errors import ConfigError, Problem, UnknownStackError
 
 FOLDER: Final = Path(__file__).parents[2] / "corpus" / "stacks"

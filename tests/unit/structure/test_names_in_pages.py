@@ -16,7 +16,7 @@ import pytest
 from tests.fixture_project import is_removed_sample
 from tests.unit.structure.tree import PRODUCT, ROOT, SOURCES, files, modules
 from vertex_training_cli.init import answers
-from vertex_training_cli.init.rendering import render
+from vertex_training_cli.init.answers import render
 
 
 def folders_at_the_top() -> list[str]:

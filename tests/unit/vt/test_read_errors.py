@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from vertex_training_cli import read_errors
 from vertex_training_cli.drift import findings
+from vertex_training_cli.engine import plan
 
 OBJECT = (
     "googleapi: Error 403: plan@acme.iam.gserviceaccount.com does not have storage.objects.get "
@@ -53,12 +53,12 @@ JOB = (
     ],
 )
 def test_a_refused_read_is_followed_by_what_it_means(error, meaning):
-    assert read_errors.explained(["before", error]) == ("before", error, meaning)
+    assert plan.explained(["before", error]) == ("before", error, meaning)
 
 
 @pytest.mark.parametrize("error", ["", "the program has 404 lines", "quota exceeded: Error 429"])
 def test_another_error_stays_alone(error):
-    assert read_errors.explained([error]) == (error,)
+    assert plan.explained([error]) == (error,)
 
 
 @pytest.mark.parametrize("exit_code", [1, 255])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from vertex_training_cli.init import answers, rendering
+from vertex_training_cli.init import answers
 
 ROOT = Path(__file__).resolve().parents[3]
 #: A context of GitHub's expressions: `vars.NAME`, `needs.plan-prod.result`.
@@ -31,7 +31,7 @@ def generated(name: str) -> Jobs:
         for each in ("dev", "staging", "prod")
     ]
     given = answers.parse({"name": "acme", "environments": environments})
-    text = rendering.render(given, "1.0.0")[f".github/workflows/{name}.yml"].text
+    text = answers.render(given, "1.0.0")[f".github/workflows/{name}.yml"].text
     return yaml.safe_load(text)["jobs"]
 
 

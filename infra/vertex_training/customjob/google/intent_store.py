@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.api_core.exceptions import GoogleAPICallError, NotFound, PreconditionFailed, RetryError
 from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
 
-from vertex_training.customjob.google.impersonation import impersonated_credentials
+from vertex_training.customjob.google import impersonated_credentials
 from vertex_training.customjob.google.job_service import NO_CREDENTIALS, local_address
 from vertex_training.customjob.protocol.ports import (
     IntentRecord,

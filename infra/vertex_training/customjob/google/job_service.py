@@ -27,7 +27,7 @@ from google.api_core.retry import Retry, if_transient_error
 from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
 from google.protobuf.json_format import ParseDict, ParseError
 
-from vertex_training.customjob.google.impersonation import impersonated_credentials
+from vertex_training.customjob.google import impersonated_credentials
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,

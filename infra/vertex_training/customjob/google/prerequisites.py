@@ -27,7 +27,7 @@ import google.auth
 from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.auth.exceptions import GoogleAuthError
 
-from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
+from vertex_training.customjob.google import SCOPE, impersonated_credentials
 from vertex_training.customjob.google.job_service import NO_CREDENTIALS, local_address
 from vertex_training.customjob.protocol.ports import SubmissionRequest
 from vertex_training.errors import NotSubmittedError, OperatorError

@@ -14,8 +14,13 @@ from vertex_training.catalog import costs
 from vertex_training.customjob.batch import BatchParameters, batch_job, job_id
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.ports import IDLE_STOP, MODEL
-from vertex_training.customjob.request import checking, references
-from vertex_training.customjob.request.message import MessageBuilder
+from vertex_training.customjob.request import checking
+from vertex_training.customjob.request.message import (
+    MessageBuilder,
+    ReferenceTable,
+    references_in,
+    resolve_references,
+)
 from vertex_training.customjob.rules.context import FILE_ONLY, Context, FileDefaults, JobFacts
 from vertex_training.customjob.rules.job import Job, concerns, job_facts_of
 from vertex_training.customjob.rules.trials import COUNTS
@@ -153,7 +158,7 @@ def check_job_file(
     data: bytes,
     file: str,
     submission: Submission,
-    table: references.Table,
+    table: ReferenceTable,
     context: Context = FILE_ONLY,
     kind: JobKind | None = None,
     rung: RungOverrides | None = None,
@@ -185,7 +190,7 @@ def check_job_file(
         if context.encryption_key:
             message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
         filled = _add_defaults(message, context.defaults, known, builder.kind)
-        builder.used.update(name for text in filled.values() for name in references.names_in(text))
+        builder.used.update(name for text in filled.values() for name in references_in(text))
         message = rung.of(message) if rung else message
         if scheduled:
             _add_slot(message, builder.kind)
@@ -255,7 +260,7 @@ class JobFile:
 
 
 def check_job_files(
-    files: Sequence[JobFile], table: references.Table, context: Context = FILE_ONLY
+    files: Sequence[JobFile], table: ReferenceTable, context: Context = FILE_ONLY
 ) -> dict[str, JobFileResult]:
     """Check all jobs of a stack, also against each other; return results by job name."""
 
@@ -274,7 +279,7 @@ def check_job_files(
 
 
 def check_ladder(
-    one: JobFile, table: references.Table, context: Context = FILE_ONLY
+    one: JobFile, table: ReferenceTable, context: Context = FILE_ONLY
 ) -> JobFileResult:
     """Check a job file with its own request, then with the request of each rung of its ladder."""
     context = dataclasses.replace(context, model=one.options.get(MODEL, {}))
@@ -353,7 +358,7 @@ def request_id_of(submission: Submission, draft: str, subnet: str = "") -> str:
 def _add_defaults(
     message: dict[str, Any],
     defaults: FileDefaults,
-    table: references.Table,
+    table: ReferenceTable,
     kind: JobKind,
 ) -> dict[str, str]:
     """Add the stack's defaults to missing fields; return field -> text in the stack file."""
@@ -368,7 +373,7 @@ def _add_defaults(
         if last in inside:
             continue
         try:
-            value = references.resolve(text, table)
+            value = resolve_references(text, table)
         except UnknownReferenceError:
             continue
         inside = spec

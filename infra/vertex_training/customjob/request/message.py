@@ -3,20 +3,94 @@
 The fields come from ``catalog/custom_job.json`` and ``catalog/tuning_job.json``. Keys of the
 document are camelCase (as in REST) or snake_case (as in the Python client); those of the message
 are camelCase.
+
+Text in a document can have references like ``${kind.name}`` to resources of the stack. A reference
+has a dot, unlike the shell's ``${HOME}`` and Vertex AI's ``$(VAR)``.
 """
 
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind, kind_of_fields
-from vertex_training.customjob.request import hints, references
+from vertex_training.customjob.request import hints
 from vertex_training.customjob.request.hints import messages
 from vertex_training.customjob.rules import registry
-from vertex_training.errors import Mend, Path, Problem, UnknownReferenceError
+from vertex_training.errors import Mend, Path, Problem, UnknownReferenceError, did_you_mean
 from vertex_training.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Value
 from vertex_training.secret_rules.redaction import redacted
+
+REFERENCE: Final = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
+
+#: Kinds of references to keys of a stack file's section; kind and section have the same name.
+DECLARED: Final = frozenset(
+    ("buckets", "images", "packages", "reservations", "secrets", "serviceAccounts", "snapshots")
+)
+#: Attribute of a network, as in ``${network.name}`` -> network mode in which it has a value.
+OF_MODE: Final = {"name": "peering", "attachment": "psc", "interface": "psc"}
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownValue:
+    """Placeholder in the table of references for a declared name whose value is unknown."""
+
+    hint: str
+    """Hint with the key of the stack file that sets the value."""
+
+
+#: Name of a reference -> its value: text, a mapping (a whole message), or an ``UnknownValue``.
+ReferenceTable = Mapping[str, Any]
+
+
+def references_in(text: str) -> list[str]:
+    """Return the names of the references in ``text``, in order.
+
+    >>> references_in("${buckets.data}/x ${HOME}")
+    ['buckets.data']
+    """
+    return REFERENCE.findall(text)
+
+
+def resolve_references(text: str, table: ReferenceTable) -> str:
+    """Return ``text`` with all references replaced by their values.
+
+    Raises UnknownReferenceError for the first reference that is unknown or a whole message.
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        name = match.group(1)
+        value = table.get(name)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, UnknownValue):
+            raise UnknownReferenceError(name, value.hint)
+        whole = "use this reference as the whole value of a field, not inside text"
+        raise UnknownReferenceError(name, _reference_hint(name, table) if value is None else whole)
+
+    return REFERENCE.sub(replace, text)
+
+
+def message_of(text: str, table: ReferenceTable) -> Any | None:
+    """Return the value of ``text`` if it is a single reference, else None."""
+    match = REFERENCE.fullmatch(text.strip())
+    value = table.get(match.group(1)) if match else None
+    return None if isinstance(value, UnknownValue) else value
+
+
+def _reference_hint(name: str, table: ReferenceTable) -> str:
+    kind, _, rest = name.partition(".")
+    same_kind = [known for known in table if known.split(".")[0] == kind]
+    if not same_kind and kind in DECLARED:
+        key = rest.partition(".")[0]
+        return f"add '{key}' to vertex-training:{kind} in the stack file, which has no {kind}"
+    if kind == "network" and rest in OF_MODE and name not in same_kind:
+        return f"set mode: {OF_MODE[rest]} in vertex-training:network"
+    if name == "tensorboard.name":
+        return "name the TensorBoard in vertex-training:tensorboard"
+    return did_you_mean(name, same_kind or list(table))
+
 
 #: A duration in JSON.
 DURATION: Final = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")
@@ -60,7 +134,7 @@ class MessageBuilder:
     """Builder of a message from a document. Collects all problems."""
 
     def __init__(
-        self, document: Document, table: references.Table, kind: JobKind | None = None
+        self, document: Document, table: ReferenceTable, kind: JobKind | None = None
     ) -> None:
         self.document, self.table = document, table
         self.problems: list[Problem] = []
@@ -103,11 +177,11 @@ class MessageBuilder:
 
     def _message(self, value: Value, name: str, path: Path) -> dict[str, Any] | None:
         if isinstance(value.content, str):
-            message = references.message_of(value.content, self.table)
+            message = message_of(value.content, self.table)
             if isinstance(message, dict):
-                self.used.update(references.names_in(value.content))
+                self.used.update(references_in(value.content))
                 return dict(message)
-            if message is None and references.REFERENCE.fullmatch(value.content.strip()):
+            if message is None and REFERENCE.fullmatch(value.content.strip()):
                 self._text(value, path)  # adds a problem for the unknown reference
                 return None
         pairs = _variables(value) if name == hints.ENV_VAR else ()
@@ -210,11 +284,11 @@ class MessageBuilder:
             mend = quoted if value.text else None
             return self._add("not-text-value", path, what, value.text, hint, mend=mend)
         try:
-            text = references.resolve(value.content, self.table)
+            text = resolve_references(value.content, self.table)
         except UnknownReferenceError as unknown:
             what, shown = "this reference is unknown", "${" + unknown.name + "}"
             return self._add("unknown-reference", path, what, shown, unknown.hint)
-        self.used.update(references.names_in(value.content))
+        self.used.update(references_in(value.content))
         return text
 
     def _map(self, value: Value, path: Path) -> dict[str, str] | None:

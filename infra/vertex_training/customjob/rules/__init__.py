@@ -17,7 +17,7 @@ Violations of Google's documentation or client are errors. Observed or inferred 
 ``study``        read access to a tuning job's study; its metrics and parameters
 ``trials``       a tuning job's search, trials and their arguments
 ``stack``        other jobs, accounts, secrets, limits, network and reservations of the stack
-``batch``        fields that Batch lacks or interprets differently
+``batch``        fields that Batch lacks or interprets differently; cost on each service
 ``job``          read access to a request; facts of a job for rules about other jobs
 ``context``      the stack of a job, as plain data
 ``registry``     the list of rules, including those of the file reader

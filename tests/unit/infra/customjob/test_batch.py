@@ -17,7 +17,7 @@ from tests.unit.infra.customjob.test_corpus import NETWORKS, PROJECT, TABLE
 from vertex_training.catalog import costs
 from vertex_training.customjob import batch as machines
 from vertex_training.customjob.batch import EXIT_CODES, explain, is_job_of, job_id, reason
-from vertex_training.customjob.offers import Offer, offers
+from vertex_training.customjob.rules.batch import Offer, offers
 
 DIGEST = f"us-central1-docker.pkg.dev/{PROJECT}/x/trainer@sha256:{'0' * 64}"
 #: References of the files of jobs/, with values of the right form.

@@ -23,7 +23,7 @@ from vertex_training.customjob.request.job_file import (
     RungOverrides,
     Submission,
 )
-from vertex_training.customjob.request.references import UnknownValue
+from vertex_training.customjob.request.message import UnknownValue
 from vertex_training.customjob.rules.context import (
     FILE_ONLY,
     Context,

@@ -13,7 +13,7 @@ import yaml
 from tests.unit.infra.customjob.test_job_cases import LINES, complete, job_of
 from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import CheckUnavailableError, Mend, Problem
-from vertex_training_cli.check.fixing import BOM, FixedFile, fix, judge_of
+from vertex_training_cli.check.command import BOM, FixedFile, fix, judge_of
 
 Judge = Callable[[bytes], Sequence[Problem]]
 

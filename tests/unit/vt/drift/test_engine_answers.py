@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from vertex_training_cli.drift import findings, report
+from vertex_training_cli.drift import findings
 
 FILE = Path(__file__).parents[3] / "corpus" / "drift" / "previews.yaml"
 CASES = yaml.safe_load(FILE.read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def dump(cases):
 def test_preview_becomes_the_recorded_report(name):
     case = CASES[name]
     drift = findings.read("dev", case["code"], json.dumps(case), "")
-    text = report.markdown(drift).partition("\n<details>")[0]
+    text = findings.markdown(drift).partition("\n<details>")[0]
     if os.environ.get("RECORD"):
         case["report"] = text
         FILE.write_text("\n".join(dump(CASES)) + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from vertex_training.settings.model import AllowedMember, AllowedResource, DriftSettings
-from vertex_training_cli.drift import command, report
+from vertex_training_cli.drift import command, findings
 from vertex_training_cli.drift.findings import ADDED, Drift, DriftOutcome, ResourceDifference
 from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine.stacks import StackRef
@@ -67,12 +67,12 @@ def test_a_difference_of_the_engine_is_never_an_exception() -> None:
 def test_the_list_is_folded_below_every_report_and_whole_in_its_json() -> None:
     lines = [f"line {number} " + "|" * 90 for number in range(100)]
     for drift in (CLEAN, CLEAN.with_differences([rule("ssh")])):
-        text = report.markdown(drift.without_looking_at(lines))
+        text = findings.markdown(drift.without_looking_at(lines))
         assert "<details><summary>Not checked: 100</summary>" in text
         assert "line 0" in text
         assert "more lines in the JSON of this report" in text
-        assert len(text) < report.ROOM
-        document = json.loads(report.as_json(drift.without_looking_at(lines)))
+        assert len(text) < findings.ROOM
+        document = json.loads(findings.as_json(drift.without_looking_at(lines)))
         assert document["not_looked_at"] == lines
 
 

@@ -3,7 +3,7 @@
 import json
 
 from vertex_training.settings.model import DriftSettings
-from vertex_training_cli.drift import command, findings, report
+from vertex_training_cli.drift import command, findings
 from vertex_training_cli.drift.findings import DriftOutcome, PropertyDifference
 from vertex_training_cli.drift.policies import Membership
 
@@ -63,9 +63,9 @@ def test_a_model_deployed_by_hand_is_drift_that_no_up_undoes_and_may_be_allowed(
     assert "undeploy-model 123456789 --region us-central1 --deployed-model-id 42" in foreign.note
     judged = command.apply_exceptions(found, DriftSettings(), found.deployed_by_hand)
     assert judged.outcome is DriftOutcome.DRIFTED
-    assert "has an undeclared deployed model" in report.markdown(judged)
-    assert "undo what was changed by hand" not in report.markdown(judged)
-    assert "deployed_by_hand" not in report.as_json(judged)
+    assert "has an undeclared deployed model" in findings.markdown(judged)
+    assert "undo what was changed by hand" not in findings.markdown(judged)
+    assert "deployed_by_hand" not in findings.as_json(judged)
     kept = {"x": {"resource": "deployedModels/42", "reason": "the platform team's own"}}
     settings = DriftSettings.model_validate({"allowedResources": kept})
     assert (

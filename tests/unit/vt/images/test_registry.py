@@ -15,7 +15,7 @@ from google.oauth2.credentials import Credentials
 
 from tests.unit.vt.images.network import Network
 from tests.unit.vt.images.stand_in import digest
-from vertex_training.customjob.google import impersonation
+from vertex_training.customjob.google import IMPERSONATION_VARIABLE
 from vertex_training.errors import RegistryError
 from vertex_training_cli.images.registry import (
     MAX_DOCUMENT,
@@ -150,7 +150,7 @@ def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> No
         google_session()
     text = "no Google credentials: File /none/key.json was not found"
     assert str(refused.value) == f"{text}. Hint: {LOGIN}"
-    monkeypatch.setenv(impersonation.VARIABLE, "a user")
+    monkeypatch.setenv(IMPERSONATION_VARIABLE, "a user")
     with pytest.raises(RegistryError, match="must be the address of a service account"):
         google_session()
 

@@ -11,7 +11,7 @@ from tests.unit.localcloud.serving.conftest import PROJECT, make_world, world
 from vertex_training.errors import CommandError
 from vertex_training.naming import Names
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.local import endpoint_form
+from vertex_training_cli.local import up as local_up
 
 __all__ = ["make_world", "world"]
 
@@ -66,10 +66,10 @@ def run(checkout, monkeypatch, train=0, up=0):
 
         return take
 
-    monkeypatch.setattr(endpoint_form, "_show_endpoints", lambda *_: 0)
+    monkeypatch.setattr(local_up, "_show_endpoints", lambda *_: 0)
     given = step("train", train), step("up", up)
     added = checkout.repo / "added.yaml"
-    return endpoint_form.run(checkout, "local", added, *given), seen
+    return local_up.run_with_endpoints(checkout, "local", added, *given), seen
 
 
 def test_what_serves_goes_on_while_the_next_run_trains(checkout, monkeypatch):
@@ -159,20 +159,20 @@ def test_answers_are_held_against_what_the_script_predicted_itself(
     job = JobRecord.new(PROJECT, "us-central1", request, JobState.SUCCEEDED)
     JobTable(checkout.database).insert(job)
     write_state(checkout, f"projects/p/locations/r/customJobs/{job.job_id}")
-    own = checkout.storage / "artifacts" / "1" / "model" / endpoint_form.OWN
+    own = checkout.storage / "artifacts" / "1" / "model" / local_up.OWN
     own.parent.mkdir(parents=True)
     # of more than a hundred rows the others are left out
     lines = [{"instance": n, "prediction": 2 * n + (n == 41) * apart} for n in range(100)]
     lines.append({"instance": 0, "prediction": 9})
     own.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
     ref, given = stacks.find("local", checkout.repo), yaml.safe_load(added)["config"]
-    assert endpoint_form._show_endpoints(checkout, ref, given) == code
+    assert local_up._show_endpoints(checkout, ref, given) == code
     number = endpoint.rpartition("/")[2]
     assert capsys.readouterr().out.splitlines() == [
         "", "ENDPOINT     doubler", f"id           {number}", f"predictions  100, {said}",
     ]  # fmt: skip
     own.unlink()
-    assert endpoint_form._show_endpoints(checkout, ref, given) == 0
+    assert local_up._show_endpoints(checkout, ref, given) == 0
     assert capsys.readouterr().out.splitlines() == ["", "ENDPOINT  doubler", f"id        {number}"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from vertex_training_cli.preflight.answers import Answer
+from vertex_training_cli.preflight.context import Answer
 
 CORPUS = Path(__file__).parents[3] / "corpus" / "preflight"
 Row = dict[str, str]

@@ -29,8 +29,7 @@ from tests.unit.vt.preflight.answer_rows import CORPUS
 from vertex_training_cli.declared import DeclaredStack, declare_stack
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight import command
-from vertex_training_cli.preflight.answers import Answer
-from vertex_training_cli.preflight.context import PreflightContext, ReadOnlyClient
+from vertex_training_cli.preflight.context import Answer, PreflightContext, ReadOnlyClient
 from vertex_training_cli.rest import RestClient
 
 PROJECT, HOST, SHARED = "local-ml-prod", "local-net-prod", "local-shared"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.unit.vt.preflight.conftest import PROJECT, Rehearsal
-from vertex_training_cli.preflight.answers import Preflight, Verdict, as_json, markdown, text
+from vertex_training_cli.preflight.context import Preflight, Verdict, as_json, markdown, text
 
 #: What a person without a role meets: every service refuses.
 NO_RIGHTS = (

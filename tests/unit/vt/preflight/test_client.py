@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training_cli.preflight.answers import question
-from vertex_training_cli.preflight.context import ReadOnlyClient
+from vertex_training_cli.preflight.context import ReadOnlyClient, question
 
 OF = question("projects/p", "something")
 URL = "https://compute.googleapis.com/compute/v1/projects/p/global/networks/n"

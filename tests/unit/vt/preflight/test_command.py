@@ -12,7 +12,7 @@ from tests.unit.vt.preflight.conftest import Rehearsal
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.preflight import command, context
-from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.context import Answer, question
 
 ODD = question("projects/x", "billing")
 

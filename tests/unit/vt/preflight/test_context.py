@@ -15,8 +15,7 @@ from vertex_training.errors import CommandError
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight import context
-from vertex_training_cli.preflight.answers import question
-from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.preflight.context import PreflightContext, question
 
 REF = StackRef(Path("/acme"), "vertex-training", "prod", "acme-ml-prod", "us-central1")
 LOCAL = StackRef(Path("/acme"), "vertex-training", "local", "local-training", "us-central1")

@@ -17,7 +17,7 @@ from vertex_training.stack import Stack
 from vertex_training_cli.declared import DeclaredStack
 from vertex_training_cli.images.lookup import Look
 from vertex_training_cli.preflight import names
-from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.context import Answer, question
 
 HOST = "us-central1-docker.pkg.dev"
 OWN = f"{HOST}/acme-ml-prod/training-prod/titanic@sha256:{'a' * 64}"

@@ -10,7 +10,7 @@ from tests.unit.infra.stacks import BASE
 from tests.unit.vt.preflight.conftest import PROJECT
 from vertex_training.stack import from_raw
 from vertex_training_cli.declared import DeclaredStack
-from vertex_training_cli.preflight.answers import Verdict, question
+from vertex_training_cli.preflight.context import Verdict, question
 from vertex_training_cli.preflight.quotas import (
     JobNeed,
     endpoint_needs,

@@ -10,8 +10,7 @@ import pytest
 
 from tests.unit.vt.preflight.documents import context
 from vertex_training_cli.preflight import command
-from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.preflight.context import Answer, PreflightContext, question
 
 ODD, FINE = question("odd", "a"), question("fine", "b")
 

@@ -13,8 +13,13 @@ from typing import Any
 import pytest
 from google.auth import impersonated_credentials as official
 
-from vertex_training.customjob.google import impersonation, intent_store, job_service
-from vertex_training.customjob.google.impersonation import VARIABLE, impersonated_credentials
+from vertex_training.customjob import google as clients
+from vertex_training.customjob.google import (
+    IMPERSONATION_VARIABLE,
+    impersonated_credentials,
+    intent_store,
+    job_service,
+)
 from vertex_training.errors import OperatorError
 
 DEPLOYER = "deployer@acme-ml-dev.iam.gserviceaccount.com"
@@ -70,10 +75,10 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Tok
 
     monkeypatch.setattr(official.Credentials, "__init__", here)
     Tokens.refused, Tokens.asked = False, []
-    impersonation._credentials.cache_clear()
+    clients._credentials.cache_clear()
     intent_store._client.cache_clear()
     yield Tokens
-    impersonation._credentials.cache_clear()
+    clients._credentials.cache_clear()
     intent_store._client.cache_clear()
     server.shutdown()
     server.server_close()
@@ -82,14 +87,14 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Tok
 def test_without_the_variable_every_client_has_its_own_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(IMPERSONATION_VARIABLE, raising=False)
     assert impersonated_credentials() is None
 
 
 def test_jobs_of_a_component_are_submitted_as_the_account_of_its_provider(
     tokens: type[Tokens], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "other@acme-ml-dev.iam.gserviceaccount.com")
+    monkeypatch.setenv(IMPERSONATION_VARIABLE, "other@acme-ml-dev.iam.gserviceaccount.com")
     service: Any = job_service.connect("acme-ml-dev", "us-central1", account=DEPLOYER)._client
     records: Any = intent_store.storage_client("acme-ml-dev", DEPLOYER)._credentials
     assert records.service_account_email == DEPLOYER
@@ -102,7 +107,7 @@ def test_jobs_of_a_component_are_submitted_as_the_account_of_its_provider(
 def test_an_account_that_the_caller_may_not_act_as_is_named_before_anything_is_sent(
     tokens: type[Tokens], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, DEPLOYER)
+    monkeypatch.setenv(IMPERSONATION_VARIABLE, DEPLOYER)
     tokens.refused = True
     with pytest.raises(OperatorError) as refused:
         job_service.client("acme-ml-dev", "us-central1")
@@ -117,7 +122,7 @@ def test_an_account_that_the_caller_may_not_act_as_is_named_before_anything_is_s
 
 @pytest.mark.parametrize("name", ["me@example.com", "x", "a@b.gserviceaccount.com/../x", " "])
 def test_only_a_service_account_can_be_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setenv(VARIABLE, name)
+    monkeypatch.setenv(IMPERSONATION_VARIABLE, name)
     named = {
         "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": "",
         "impersonate_service_account of the gcp provider": name,

@@ -16,7 +16,7 @@ from vertex_training.errors import ImageBuildError
 from vertex_training.naming import Names
 from vertex_training_cli.images import cloud_build
 from vertex_training_cli.images.cloud_build import BuildService
-from vertex_training_cli.images.engines import Build
+from vertex_training_cli.images.programs import Build
 
 NAMES = Names("acme-ml-dev", "1", "us-central1", "dev")
 PARENT = "projects/acme-ml-dev/locations/us-central1"

@@ -21,7 +21,7 @@ from vertex_training.errors import ImageBuildError
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import building, cloud_build
 from vertex_training_cli.images.cloud_build import BuildService, CloudBuildEngine
-from vertex_training_cli.images.engines import Build
+from vertex_training_cli.images.programs import Build
 
 ENGINE = CloudBuildEngine(PROJECT, "us-central1", poll_seconds=0.05)
 

@@ -20,7 +20,7 @@ from localgcp.containers import mirror
 from tests.unit.vt.images import stand_in
 from vertex_training.errors import ImageBuildError
 from vertex_training_cli.images import programs
-from vertex_training_cli.images.engines import Build
+from vertex_training_cli.images.programs import Build
 
 #: Of what the program below pushes.
 DIGEST = f"sha256:{hashlib.sha256(b'{}').hexdigest()}"
