@@ -357,8 +357,11 @@ def _request(props: Mapping[str, Any]) -> ports.SubmissionRequest:
 
 def _known_request(olds: Mapping[str, Any]) -> ports.SubmissionRequest:
     """Return the submission in a state. A state contains no bodies of requests."""
-    request = _request({**olds, "request": "", "options": {"labels": {}}})
-    return dataclasses.replace(request, ladder=_known_rungs(olds))
+    submission, id_ = olds["submission"], olds["requestId"]
+    stack, job, run = submission["stack"], submission["job"], int(submission["run"])
+    return ports.SubmissionRequest(
+        _parent(olds), stack, job, run, id_, "", "", {}, ladder=_known_rungs(olds)
+    )
 
 
 def rungs_of(props: Mapping[str, Any]) -> list[ports.SubmissionRequest]:

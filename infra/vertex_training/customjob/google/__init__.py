@@ -76,6 +76,8 @@ def load_lazily(name: str) -> None:
 
     Raises ModuleNotFoundError if the package does not exist.
     """
+    if sys.version_info >= (3, 15):
+        return
     with _lock:
         if name in sys.modules:
             return

@@ -27,7 +27,7 @@ from google.api_core.retry import Retry, if_transient_error
 from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
 from google.protobuf.json_format import ParseDict, ParseError
 
-from vertex_training.customjob.google import impersonated_credentials
+from vertex_training.customjob.google import IMPERSONATION_VARIABLE, impersonated_credentials
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
@@ -153,8 +153,9 @@ def service_client(
         OperatorError: a local project without a local cloud, or no credentials.
     """
     host = endpoint or f"{region}-aiplatform.googleapis.com"
+    accounts = account, os.environ.get(IMPERSONATION_VARIABLE, "")
     with _connect_lock:
-        return _shared(client_type, transport_type, project, local_address(project), account, host)
+        return _shared(client_type, transport_type, project, local_address(project), accounts, host)
 
 
 @functools.lru_cache(maxsize=64)
@@ -163,7 +164,7 @@ def _shared(
     transport_type: Any,
     _project: str,
     address: str | None,
-    account: str,
+    accounts: tuple[str, str],
     endpoint: str,
 ) -> Any:
     import grpc
@@ -179,7 +180,7 @@ def _shared(
 
         return transport_type(channel=channel, **arguments)
 
-    credentials = impersonated_credentials(account)
+    credentials = impersonated_credentials(accounts[0])
     options = ClientOptions(api_endpoint=endpoint)
     try:
         return client_type(credentials=credentials, client_options=options, transport=transport)

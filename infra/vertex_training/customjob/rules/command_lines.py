@@ -20,8 +20,6 @@ _OPERATORS: Final = frozenset(";&|()<>\n")
 #: Here-documents: input of a command.
 _HERE: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?\n\s*\2[ \t]*(?=\n|\Z)", re.DOTALL)
 _COMMENT: Final = re.compile(r"(?m)^[ \t]*#.*$")
-#: Text in single quotes, or ``$(…)`` with up to two levels of parentheses inside, or backticks.
-_SUBSTITUTION: Final = re.compile(r"('[^']*')|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`")
 #: Words that begin a condition or a loop around commands.
 _CONDITIONS: Final = frozenset(
     ("if", "elif", "else", "case", "for", "while", "until", "select", "function")
@@ -151,7 +149,7 @@ def parse_script(script: str) -> tuple[Command, ...]:
     """Return the commands of a shell script; empty if the script is unparsable."""
     text = _HERE.sub(r"\3", script.replace("\\\n", " "))
     lexer = shlex.shlex(
-        _SUBSTITUTION.sub(lambda match: match[1] or UNKNOWN, _COMMENT.sub("", text)),
+        _without_substitutions(_COMMENT.sub("", text)),
         posix=True,
         punctuation_chars="".join(_OPERATORS),
     )
@@ -198,6 +196,30 @@ def _commands(tokens: Sequence[str]) -> list[Command]:
             words.append(token)
     end()
     return commands
+
+
+def _without_substitutions(script: str) -> str:
+    """Replace ``$(…)`` and backticks outside of single quotes by ``UNKNOWN``."""
+    parts: list[str] = []
+    index, quoted = 0, False
+    while index < len(script):
+        if script[index] == "'":
+            quoted = not quoted
+        if not quoted and script.startswith("$(", index):
+            depth = 1
+            index += 2
+            while depth and index < len(script):
+                depth += {"(": 1, ")": -1}.get(script[index], 0)
+                index += 1
+            parts.append(UNKNOWN)
+            continue
+        if not quoted and script[index] == "`" and (end := script.find("`", index + 1)) > 0:
+            index = end + 1
+            parts.append(UNKNOWN)
+            continue
+        parts.append(script[index])
+        index += 1
+    return "".join(parts)
 
 
 @dataclass(frozen=True)
