@@ -18,7 +18,7 @@ from google.protobuf import json_format
 from localgcp.access import gate
 from localgcp.apis.client import Api
 from localgcp.apis.messages import batch, batch_job
-from localgcp.apis.refusals import failed_precondition, invalid_argument
+from localgcp.apis.server import failed_precondition, invalid_argument
 from localgcp.batch import checks
 from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, State
 from localgcp.batch.run import BatchRun

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from localgcp.apis.refusals import (
+from localgcp.apis.server import (
     failed_precondition,
     invalid_argument,
     invalid_fields,

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeVar
 from google.protobuf import empty_pb2, json_format
 
 from localgcp.access import gate
-from localgcp.apis.refusals import invalid_argument, not_found, permission_denied
+from localgcp.apis.server import invalid_argument, not_found, permission_denied
 from localgcp.errors import FilterError
 from localgcp.inventory.store import Store, connection, project_number
 from localgcp.vertex import filters

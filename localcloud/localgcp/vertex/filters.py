@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from localgcp.apis.field_rules import json_name
-from localgcp.apis.refusals import invalid_argument
+from localgcp.apis.server import invalid_argument
 from localgcp.clients.log_filters import SHOWN, FilterReader, LogFilter, Test, parse_time
 from localgcp.errors import FilterError
 

@@ -19,7 +19,7 @@ from localgcp.apis.messages import (
     tensorboard,
     tensorboard_service,
 )
-from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
+from localgcp.apis.server import failed_precondition, invalid_argument, not_found
 from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, project_number
 from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
