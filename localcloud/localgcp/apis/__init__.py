@@ -1,8 +1,7 @@
 """Google's APIs over gRPC and REST, with the messages and REST rules of Google's clients.
 
 ================  ======================================================================
-``messages``      message types of Vertex AI and Batch
-``client``        path, request, response and REST rules of each method
+``client``        messages, paths and REST rules of the methods
 ``server``        serves the methods of objects; hooks wrap calls; errors of methods
 ``rest``          answers REST requests through calls to the gRPC server
 ``transcoding``   converts REST requests to messages, and checks their JSON

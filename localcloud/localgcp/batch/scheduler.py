@@ -16,7 +16,7 @@ from typing import Final
 
 from google.protobuf import empty_pb2
 
-from localgcp.apis.messages import batch
+from localgcp.apis.client import batch
 from localgcp.batch.records import (
     LIVE,
     LOST,

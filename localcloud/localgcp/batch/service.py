@@ -16,8 +16,7 @@ from google.longrunning import operations_pb2
 from google.protobuf import json_format
 
 from localgcp.access import gate
-from localgcp.apis.client import Api
-from localgcp.apis.messages import batch, batch_job
+from localgcp.apis.client import Api, batch, batch_job
 from localgcp.apis.server import failed_precondition, invalid_argument
 from localgcp.batch import checks
 from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, State

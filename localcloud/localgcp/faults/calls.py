@@ -11,7 +11,7 @@ from typing import Any, Final
 import grpc
 
 from localgcp.access.gate import reset_peer
-from localgcp.apis.messages import batch, job_service
+from localgcp.apis.client import batch, job_service
 from localgcp.apis.server import Call, TruncatedResponse, not_found
 from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.faults.model import LISTS, METHODS, OF_JOBS, Fault, Kind, Service

@@ -15,7 +15,7 @@ import grpc
 from google.protobuf import json_format
 
 from localgcp.apis.client import Api, Implementation
-from localgcp.apis.messages import prediction_service as requests
+from localgcp.apis.client import prediction_service as requests
 from localgcp.apis.rest import CODES
 from localgcp.apis.server import failed_precondition, invalid_argument
 from localgcp.errors import ApiError, ContainerDownError, NoAnswerError

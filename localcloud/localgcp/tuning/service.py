@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from localgcp.apis.messages import hyperparameter_tuning_job, job_service
+from localgcp.apis.client import hyperparameter_tuning_job, job_service
 from localgcp.apis.server import failed_precondition
 from localgcp.home import Home
 from localgcp.tuning.checks import field_errors

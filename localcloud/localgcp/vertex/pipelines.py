@@ -12,8 +12,7 @@ import grpc
 from google.protobuf import json_format
 
 from localgcp.apis import field_rules
-from localgcp.apis.client import Api
-from localgcp.apis.messages import custom_job, pipeline_service, training_pipeline
+from localgcp.apis.client import Api, custom_job, pipeline_service, training_pipeline
 from localgcp.apis.server import invalid_argument, invalid_fields
 from localgcp.errors import ApiError
 from localgcp.vertex.collections import (

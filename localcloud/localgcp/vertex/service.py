@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from google.longrunning import operations_pb2
 
-from localgcp.apis.client import Api
-from localgcp.apis.messages import (
+from localgcp.apis.client import (
+    Api,
     custom_job,
     job_service,
     tensorboard,
