@@ -17,6 +17,7 @@ from localgcp.batch.records import BatchJob
 from localgcp.containers.engines import MOUNT, registry_path
 from localgcp.errors import ImageError, PreparationError
 from localgcp.inventory import resource_paths
+from localgcp.inventory.store import IMAGE_READER, has_role
 from localgcp.reads.secretmanager import API as SECRETS_API
 from localgcp.reads.secretmanager import SECRET_READERS, find_version
 from localgcp.runner import executors, hosts, refusals, substitutes
@@ -27,7 +28,6 @@ from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, P
 from localgcp.runner.replica import Launch
 from localgcp.system.root_directory import make_folder
 from localgcp.vertex.admission import Access
-from localgcp.vertex.agents import IMAGE_READER, has_role
 
 #: File on a machine that lists all machines (doc:batch/…, requireHostsFile).
 HOSTS_FILE: Final = "/etc/cloudbatch-taskgroup-hosts"

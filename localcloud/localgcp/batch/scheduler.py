@@ -30,10 +30,9 @@ from localgcp.batch.run import BatchRun, faults_of
 from localgcp.faults.table import FaultTable, stockout_message
 from localgcp.home import Home
 from localgcp.inventory import reservations
-from localgcp.inventory.store import Store
+from localgcp.inventory.store import Store, has_role
 from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder
-from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 
 

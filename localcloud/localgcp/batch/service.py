@@ -24,10 +24,9 @@ from localgcp.batch.run import BatchRun
 from localgcp.batch.scheduler import BatchScheduler, Capacity
 from localgcp.errors import ApiError
 from localgcp.faults.table import FaultTable
-from localgcp.inventory.store import Store, project_number
+from localgcp.inventory.store import LOG_WRITERS, Store, has_role, project_number
 from localgcp.runner.programs import CloudHost
 from localgcp.vertex import filters
-from localgcp.vertex.agents import LOG_WRITERS, has_role
 from localgcp.vertex.log_entries import Lines, LogLine, lines_of
 from localgcp.vertex.operations import OperationTable
 

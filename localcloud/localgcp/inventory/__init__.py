@@ -1,7 +1,7 @@
 """Resources and IAM policies of the local cloud. The gcp plugin writes; all services read.
 
 ====================  ================================================================
-``store``             resources and IAM policies in SQLite; dataclasses as rows
+``store``             resources, IAM policies, service agents; dataclasses as rows
 ``resource_paths``    ids of local projects; references to resources, and their paths
 ``vpc``               networks, their subnetworks and address ranges
 ``machines``          regions, machine types and GPUs

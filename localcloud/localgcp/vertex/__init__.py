@@ -13,6 +13,5 @@
 ``admission``       errors that the service detects when a job starts
 ``networks``        peered networks and Private Service Connect interfaces of jobs
 ``capacity``        reservations of jobs
-``agents``          Google's service agents and their roles
 ==================  ==================================================================
 """

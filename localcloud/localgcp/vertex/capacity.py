@@ -14,8 +14,7 @@ from typing import Any
 from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory import reservations
 from localgcp.inventory.reservations import Reservation, Shape
-from localgcp.inventory.store import Store
-from localgcp.vertex import agents
+from localgcp.inventory.store import VIEWER, Store, has_role, service_agent
 from localgcp.vertex.records import JobRecord, JobTable
 
 ANY, SPECIFIC = "ANY_RESERVATION", "SPECIFIC_RESERVATION"
@@ -96,13 +95,13 @@ def _any(
 
 def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Iterator[Reservation]:
     """Yield the reservations that a pool names. Raises StartRefusedError."""
-    shape, agent = _shape(pool), agents.service_agent(job.project)
+    shape, agent = _shape(pool), service_agent(job.project)
     for value in pool["machineSpec"]["reservationAffinity"].get("values", []):
         resource = reservations.find(store, value)
         if resource is None:
             text = f"{at}: the reservation {value} does not exist or is not visible."
             raise StartRefusedError(RpcCode.NOT_FOUND, text)
-        if not agents.has_role(store, agent, agents.VIEWER, f"projects/{resource.project}"):
+        if not has_role(store, agent, VIEWER, f"projects/{resource.project}"):
             text = (
                 f"{agent} does not have compute.reservations.get on {value}. Grant "
                 f"roles/compute.viewer to this service agent in project {resource.project}."
