@@ -12,7 +12,7 @@ from rich.console import Console
 from localgcp import alerting, lifecycle
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from localgcp.inventory import reservations
+from localgcp.inventory.machines import all_reservations
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, ENDPOINT, Store
 from localgcp.runner import substitutes
 from localgcp.runner.allotment import GpuShortage
@@ -127,7 +127,7 @@ def _show_reservations(home: Home, out: Console) -> None:
             str(reservation.shape),
             f"{jobs.used(reservation.path)}/{reservation.count}",
         )
-        for reservation in reservations.everywhere(store)
+        for reservation in all_reservations(store)
     ]
     if rows:
         out.print(table("RESERVATION", "MACHINE", "USED", rows=rows))

@@ -29,7 +29,7 @@ from localgcp.batch.records import (
 from localgcp.batch.run import BatchRun, faults_of
 from localgcp.faults.table import FaultTable, stockout_message
 from localgcp.home import Home
-from localgcp.inventory import reservations
+from localgcp.inventory.machines import find_reservation, shape_of
 from localgcp.inventory.store import Store, has_role
 from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder
@@ -65,7 +65,7 @@ class Capacity:
         if name in ("", "NO_RESERVATION"):
             return
         path = name if "projects/" in name else f"projects/{job.project}/{name}"
-        resource = reservations.find(self._store, path) if path.count("/") >= 5 else None
+        resource = find_reservation(self._store, path) if path.count("/") >= 5 else None
         if resource is None or not resource.open_to(job.project):
             yield f"The reservation {name} does not exist, or is not shared with the project."
             return
@@ -74,7 +74,7 @@ class Capacity:
             for accelerator in job.policy.get("accelerators", [])
         ]
         machine = {"machineType": job.policy.get("machineType"), "guestAccelerators": gpus}
-        has, shape = resource.shape, reservations.shape_of(machine)
+        has, shape = resource.shape, shape_of(machine)
         if has != shape:
             yield f"The reservation {name} has machines of {has}; the job requests {shape}."
         jobs = self._jobs.list(states=(State.SCHEDULED, State.RUNNING))

@@ -4,7 +4,6 @@
 ``store``             resources, IAM policies, service agents; dataclasses as rows
 ``resource_paths``    ids of local projects; references to resources, and their paths
 ``vpc``               networks, their subnetworks and address ranges
-``machines``          regions, machine types and GPUs
-``reservations``      reservations of Compute Engine
+``machines``          regions, machine types, GPUs, reservations of Compute Engine
 ====================  ================================================================
 """

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from localgcp.errors import RpcCode, StartRefusedError
-from localgcp.inventory import reservations
-from localgcp.inventory.reservations import Reservation, Shape
+from localgcp.inventory.machines import Reservation, Shape, all_reservations, find_reservation
 from localgcp.inventory.store import VIEWER, Store, has_role, service_agent
 from localgcp.vertex.records import JobRecord, JobTable
 
@@ -78,7 +77,7 @@ def _any(
     store: Store, jobs: JobTable | None, job: JobRecord, at: str, pool: dict[str, Any], made: Plan
 ) -> None:
     shape, zones = _shape(pool), defaultdict[str, list[Reservation]](list)
-    for reservation in reservations.everywhere(store):
+    for reservation in all_reservations(store):
         is_fitting = (reservation.region, reservation.shape) == (job.region, shape)
         if is_fitting and not _why_not(reservation, job):
             zones[reservation.zone].append(reservation)
@@ -97,7 +96,7 @@ def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Itera
     """Yield the reservations that a pool names. Raises StartRefusedError."""
     shape, agent = _shape(pool), service_agent(job.project)
     for value in pool["machineSpec"]["reservationAffinity"].get("values", []):
-        resource = reservations.find(store, value)
+        resource = find_reservation(store, value)
         if resource is None:
             text = f"{at}: the reservation {value} does not exist or is not visible."
             raise StartRefusedError(RpcCode.NOT_FOUND, text)
