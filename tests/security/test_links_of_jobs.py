@@ -15,7 +15,7 @@ from localgcp.containers.host import ContainerHost
 from localgcp.runner import buckets, programs
 from localgcp.runner.gcsfuse import Mount
 from localgcp.runner.programs import CloudHost
-from localgcp.tuning import measurements
+from localgcp.tuning.driver import read_report
 from localgcp.vertex.admission import Access
 from tests.security.test_links import ATTEMPTS, SECRET, outside, swapping
 from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud_with_storage
@@ -141,5 +141,5 @@ def test_metrics_file_of_a_trial_is_not_read_through_a_link(tmp_path: Path) -> N
     (tmp_path / "gcs").mkdir()
     (tmp_path / "gcs" / ".hypertune").symlink_to(tmp_path / "elsewhere")
     file = tmp_path / "gcs" / ".hypertune" / "a.metrics"
-    found = measurements.read_report(file, [{"metricId": "score"}], best=False, began=0)
+    found = read_report(file, [{"metricId": "score"}], best=False, began=0)
     assert found.measurement is None

@@ -6,6 +6,5 @@
 ``records``         tuning jobs and trials as rows of SQLite
 ``driver``          starts and stops trials, reads their measurements, ends tuning jobs
 ``searches``        search spaces, and the algorithms that choose parameter values
-``measurements``    reads the file in which a trial reports its metrics
 ==================  ==================================================================
 """
