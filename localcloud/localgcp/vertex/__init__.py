@@ -3,10 +3,9 @@
 ==================  ==================================================================
 ``service``         ``JobService`` and ``TensorboardService``
 ``pipelines``       training pipelines of one CustomJob
-``collections``     get and list resources of one location
+``collections``     get and list resources of one location; filters and pages of lists
 ``log_entries``     ``ListLogEntries`` over the log files of jobs
 ``job_logs``        log files of replicas, with the time of each line
-``filters``         filters and pages of List methods
 ``records``         jobs as rows of SQLite
 ``operations``      long-running operations as rows of SQLite
 ``checks``          errors of CreateCustomJob requests

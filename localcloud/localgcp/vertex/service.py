@@ -21,9 +21,16 @@ from localgcp.apis.client import (
 )
 from localgcp.apis.server import failed_precondition, invalid_argument, not_found
 from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, project_number
-from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
-from localgcp.vertex.collections import NAME, Body, Collection, ResourceReader, serves, to_body
+from localgcp.vertex.collections import (
+    NAME,
+    Body,
+    Collection,
+    ResourceReader,
+    newest_page,
+    serves,
+    to_body,
+)
 from localgcp.vertex.operations import OperationTable
 from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
 
@@ -113,7 +120,7 @@ class JobCollection(Generic[_R]):
         project, region = resolve_parent(self.store, request.parent)
         jobs = self.table.list(project_number(project), region)
         scope = f"{self.table.rows.table}:{project}/{region}"
-        return filters.newest_page([message_body(job) for job in jobs], _FIELDS, request, scope)
+        return newest_page([message_body(job) for job in jobs], _FIELDS, request, scope)
 
 
 @serves(CUSTOM_JOBS)
