@@ -33,9 +33,8 @@ from localgcp.storage.proxy import StorageFront
 from localgcp.tuning.service import Tuning, TuningService
 from localgcp.vertex.collections import ResourceTable
 from localgcp.vertex.log_entries import LogService
-from localgcp.vertex.pipelines import PipelineService
 from localgcp.vertex.records import JobRecord, JobTable
-from localgcp.vertex.service import JobService, TensorboardService
+from localgcp.vertex.service import JobService, PipelineService, TensorboardService
 
 #: Services over gRPC.
 SERVICES: Final = (

@@ -1,8 +1,7 @@
 """Stand-in for the Vertex AI job service and for Cloud Logging of jobs.
 
 ==================  ==================================================================
-``service``         ``JobService`` and ``TensorboardService``
-``pipelines``       training pipelines of one CustomJob
+``service``         services of jobs, TensorBoards and pipelines of one CustomJob
 ``collections``     get and list resources of one location; filters and pages of lists
 ``log_entries``     ``ListLogEntries`` over the log files of jobs
 ``job_logs``        log files of replicas, with the time of each line
