@@ -108,7 +108,7 @@ class Home:
     notifications = _Below("notifications")
     """Notifications as files instead of messages (``localgcp.alerting``)."""
     wheels = _Below("wheels")
-    """Built packages of jobs, by content (``localgcp.runner.packages``)."""
+    """Built packages of jobs, by content (``localgcp.runner.preparation``)."""
     secrets = _Below("secrets")
     """Values of secrets, in a folder for each project with a folder for each secret."""
     nearest_images = _Below("nearest-images")

@@ -11,7 +11,6 @@
 ``executors``       cached environments that replace prebuilt images
 ``refusals``        parts of a job that this machine cannot run
 ``substitutes``     records what replaced the image or the GPUs of a job
-``packages``        installs a job's packages on top of an executor environment
 ``environment``     environment variables of a training container
 ``buckets``         buckets of a job below ``/gcs``, and files outside of all buckets
 ``gcsfuse``         synchronizes the folder ``/gcs/BUCKET`` with the bucket

@@ -1,7 +1,7 @@
 """Replaces executor images by cached Python environments with the same framework version.
 
 An environment is built in a temporary folder under a lock, renamed, shared by all checkouts and
-never changed. Packages of a job are installed on top (``localgcp.runner.packages``).
+never changed. Packages of a job are installed on top (``localgcp.runner.preparation``).
 """
 
 from __future__ import annotations
