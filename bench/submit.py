@@ -116,7 +116,7 @@ def main() -> int:
     arguments = parser.parse_args()
     began = time.perf_counter()
     sys.path.insert(0, str(ROOT))
-    from localgcp.runner.scheduler import SLOTS
+    from localgcp.runner.job import SLOTS
     from tests.e2e import only_jobs as module
 
     with tempfile.TemporaryDirectory() as folder, module.project(Path(folder)) as project:

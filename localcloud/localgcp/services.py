@@ -22,9 +22,8 @@ from localgcp.inventory.store import Store
 from localgcp.reads.projects import ProjectService
 from localgcp.reads.secretmanager import SecretService
 from localgcp.reads.serving import Reads
-from localgcp.runner.job import JobHost
+from localgcp.runner.job import JobHost, LocalScheduler
 from localgcp.runner.programs import CloudHost
-from localgcp.runner.scheduler import LocalScheduler
 from localgcp.serving.deployments import Host
 from localgcp.serving.endpoints import EndpointService
 from localgcp.serving.models import ModelService

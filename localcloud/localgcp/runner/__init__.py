@@ -1,8 +1,7 @@
 """Runs custom jobs on this machine.
 
 ==================  ==================================================================
-``scheduler``       runs a few jobs at a time; other jobs wait in state QUEUED
-``job``             runs one job from PENDING to its final state
+``job``             runs jobs from PENDING to their final state, a few at a time
 ``allotment``       reserves GPUs for the replicas of a job
 ``gang``            runs all replicas of a job together; restarts and retries
 ``hosts``           addresses, host names and private ``/gcs`` of replicas

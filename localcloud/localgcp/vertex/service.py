@@ -70,7 +70,7 @@ _R = TypeVar("_R", bound=JobRecord)
 
 
 class Scheduler(Protocol):
-    """Runs new jobs, and ends jobs in state CANCELLING (``localgcp.runner.scheduler``)."""
+    """Runs new jobs, and ends jobs in state CANCELLING (``localgcp.runner.job``)."""
 
     def submit(self, job_id: str) -> None: ...
     def cancel(self, job_id: str) -> None: ...
