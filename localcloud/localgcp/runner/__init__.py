@@ -7,9 +7,8 @@
 ``hosts``           addresses, host names and private ``/gcs`` of replicas
 ``host_launcher``   script that starts a program with its own hosts file and ``/gcs``
 ``preparation``     installs packages and inspects images before replicas start
-``executors``       cached environments that replace prebuilt images
+``executors``       cached environments in place of prebuilt images; records of substitutes
 ``refusals``        parts of a job that this machine cannot run
-``substitutes``     records what replaced the image or the GPUs of a job
 ``environment``     environment variables of a training container
 ``buckets``         buckets of a job below ``/gcs``, and files outside of all buckets
 ``gcsfuse``         synchronizes the folder ``/gcs/BUCKET`` with the bucket

@@ -27,9 +27,10 @@ from localgcp.errors import (
 )
 from localgcp.faults.table import FaultTable, faults_of, stockout_message
 from localgcp.home import make_private
-from localgcp.runner import environment, hosts, replica, substitutes
+from localgcp.runner import environment, hosts, replica
 from localgcp.runner.allotment import Allotment, GpuShortage, allot
 from localgcp.runner.buckets import JobBuckets
+from localgcp.runner.executors import note_substitute, note_wait
 from localgcp.runner.gang import Action, Decision, Gang, LifeCycle, Member
 from localgcp.runner.hosts import PRIMARY, Host, Replica
 from localgcp.runner.preparation import Preparation
@@ -112,7 +113,7 @@ class JobRun:
             self._wait_for_machines()
             if not (self._claim_gpus(members) and self._claim_machines()):
                 return False
-            substitutes.note_wait(self.folder, "")
+            note_wait(self.folder, "")
             try:
                 decision = self._run(members)
             finally:  # a cancelled job may have written files after SIGTERM
@@ -166,7 +167,7 @@ class JobRun:
             return False
         self.gpus = allotted
         if allotted.note:
-            substitutes.note(self.folder, allotted.note)
+            note_substitute(self.folder, allotted.note)
             self.log.append(f"runs {allotted.note}")
         for name, gpus in allotted.by_replica.items():
             if gpus:
@@ -177,7 +178,7 @@ class JobRun:
         return True
 
     def _wait(self, reason: str) -> None:
-        if substitutes.note_wait(self.folder, reason):  # The log has one line for each reason.
+        if note_wait(self.folder, reason):  # The log has one line for each reason.
             self.log.append(f"waiting: {reason}")
 
     def _claim_machines(self) -> bool:

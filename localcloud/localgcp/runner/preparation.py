@@ -25,9 +25,17 @@ from packaging.requirements import InvalidRequirement, Requirement
 from localgcp.containers.engines import registry_path
 from localgcp.errors import JobCancelledError, PackageError, RpcCode, StartRefusedError
 from localgcp.home.environment import installer_environment
-from localgcp.runner import executors, refusals, replica, substitutes
+from localgcp.runner import executors, refusals, replica
 from localgcp.runner.allotment import Allotment
 from localgcp.runner.environment import Folders
+from localgcp.runner.executors import (
+    command_substitute,
+    host_substitute,
+    note_substitute,
+    python_substitute,
+    takes_nearest,
+    version_substitute,
+)
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.hosts import Replica
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program, Run
@@ -143,21 +151,21 @@ class Preparation:
         path = os.environ.get("PATH", os.defpath)
         if executor := self._executor(image):
             path = os.pathsep.join([str(self._environment(executor, image) / "bin"), path])
-        substitutes.note(self.folder, substitutes.host_for(image))
-        self._log_once(substitutes.command_for(image, executor))
+        note_substitute(self.folder, host_substitute(image))
+        self._log_once(command_substitute(image, executor))
         command = [*container["command"], *container.get("args", [])]
         return self._on_host(command, path, folders, gpus)
 
     def _executor(self, image: str) -> executors.Executor | None:
-        nearest = substitutes.takes_nearest(self.cloud.home)
+        nearest = takes_nearest(self.cloud.home)
         executor = executors.for_image(image, nearest=nearest)
         # All replicas share one environment, also replicas without GPUs.
         return executors.for_gpus(executor, image) if executor and self.gpus.locks else executor
 
     def _environment(self, executor: executors.Executor, image: str) -> Path:
-        substitutes.note(self.folder, substitutes.version_for(image, executor))
-        other = substitutes.python_for(image, executors.python_version(executor))
-        substitutes.note(self.folder, other)
+        note_substitute(self.folder, version_substitute(image, executor))
+        other = python_substitute(image, executors.python_version(executor))
+        note_substitute(self.folder, other)
         return executors.environment(executor, self._log_step)
 
     def _log_once(self, text: str) -> None:
