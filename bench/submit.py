@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from arms import in_turns
+from package import in_turns
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 #: Maximum bytes of state of a job. The SDK's stack trace has 1,200 of these bytes.
