@@ -21,7 +21,6 @@ from localgcp.inventory.store import IMAGE_READER, has_role
 from localgcp.reads.secretmanager import API as SECRETS_API
 from localgcp.reads.secretmanager import SECRET_READERS, find_version
 from localgcp.runner import executors, hosts, refusals
-from localgcp.runner.buckets import BucketCopies
 from localgcp.runner.environment import Folders
 from localgcp.runner.executors import (
     command_substitute,
@@ -29,6 +28,7 @@ from localgcp.runner.executors import (
     note_substitute,
     takes_nearest,
 )
+from localgcp.runner.gcsfuse import BucketCopies
 from localgcp.runner.hosts import BucketView, Host
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program, Run
 from localgcp.runner.replica import Launch

@@ -10,8 +10,7 @@
 ``executors``       cached environments in place of prebuilt images; records of substitutes
 ``refusals``        parts of a job that this machine cannot run
 ``environment``     environment variables of a training container
-``buckets``         buckets of a job below ``/gcs``, and files outside of all buckets
-``gcsfuse``         synchronizes the folder ``/gcs/BUCKET`` with the bucket
+``gcsfuse``         buckets of a job below ``/gcs``, as synchronized folders
 ``programs``        starts a command of this machine or a container
 ``replica``         runs one process of a job in a process group
 ==================  ==================================================================

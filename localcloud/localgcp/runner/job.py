@@ -29,9 +29,9 @@ from localgcp.faults.table import FaultTable, faults_of, stockout_message
 from localgcp.home import make_private
 from localgcp.runner import environment, hosts, replica
 from localgcp.runner.allotment import Allotment, GpuShortage, allot
-from localgcp.runner.buckets import JobBuckets
 from localgcp.runner.executors import note_substitute, note_wait
 from localgcp.runner.gang import Action, Decision, Gang, LifeCycle, Member
+from localgcp.runner.gcsfuse import JobBuckets
 from localgcp.runner.hosts import PRIMARY, Host, Replica
 from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import CloudHost, HostProgram, Program
