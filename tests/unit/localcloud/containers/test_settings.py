@@ -32,7 +32,7 @@ def test_settings_are_written_for_a_registry_and_removed_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Home(tmp_path, tmp_path)
-    monkeypatch.setattr(host.mirror, "has_stand_in", lambda: True)
+    monkeypatch.setattr(host.registry, "has_stand_in", lambda: True)
     monkeypatch.setattr(host, "readable_files", lambda: [Path("/etc/pip.conf")])
     host.write_settings(home, 5000)
     assert home.registries.stat().st_mode & 0o077 == 0
