@@ -25,7 +25,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.containers import mirror
+from localgcp.containers import registry
 from localgcp.containers.registry import find_program
 from tests.chaos import (
     campaign,
@@ -249,11 +249,11 @@ def _add_kills(report: Report, name: str, tallies: list[campaign.Tally]) -> None
 
 def _add_builds(report: Report, quick: bool) -> None:
     program = find_program()  # of a registry
-    if not (program and shutil.which("buildah") and os.geteuid() == 0 and mirror.has_stand_in()):
+    if not (program and shutil.which("buildah") and os.geteuid() == 0 and registry.has_stand_in()):
         report.add("killed image builds", "not run: see `make containers`", (), None)
         return
     chosen = build_kills.SAMPLE if quick else build_kills.POINTS
-    with build_kills.builds(program, mirror.layout()) as builds:
+    with build_kills.builds(program, registry.stand_in_folder()) as builds:
         trials = {str(point): builds.trial(point) for point in chosen}
     bad = [f"{point}: {problem}" for point, problem in trials.items() if problem]
     figure = f"{len(trials) - len(bad)}/{len(trials)}: one digest, no leftovers"

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from arms import in_turns, ratio, run
+from package import in_turns, ratio, run
 
 from vertex_training.naming import local_project_number
 from vertex_training_cli.engine import stacks

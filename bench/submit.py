@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from arms import in_turns
+from package import in_turns
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 #: Maximum bytes of state of a job. The SDK's stack trace has 1,200 of these bytes.
@@ -116,7 +116,7 @@ def main() -> int:
     arguments = parser.parse_args()
     began = time.perf_counter()
     sys.path.insert(0, str(ROOT))
-    from localgcp.runner.scheduler import SLOTS
+    from localgcp.runner.job import SLOTS
     from tests.e2e import only_jobs as module
 
     with tempfile.TemporaryDirectory() as folder, module.project(Path(folder)) as project:

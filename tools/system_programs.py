@@ -88,23 +88,23 @@ def install(packages: list[str], *options: str) -> None:
 
 def provide_base(builder: str) -> int:
     """Ensure that a base image for builds exists. Return an exit code."""
-    from localgcp.containers import mirror
+    from localgcp.containers import registry
     from localgcp.errors import LocalCloudError
 
-    pull = (builder, "manifest", "inspect", mirror.BASE)
-    if mirror.has_stand_in() or succeeds(pull, PULL_SECONDS):
+    pull = (builder, "manifest", "inspect", registry.BASE)
+    if registry.has_stand_in() or succeeds(pull, PULL_SECONDS):
         return 0
     if shutil.which("buildah") is None or not can_install():
-        print(f"containers: cannot pull {mirror.BASE}. Hint: {BASE_HINT}", file=sys.stderr)
+        print(f"containers: cannot pull {registry.BASE}. Hint: {BASE_HINT}", file=sys.stderr)
         return 1
     try:
         if shutil.which("mmdebstrap") is None:
             install(["mmdebstrap"], BARE)
-        mirror.make(lambda text: print(f"containers: {text}", flush=True))
+        registry.make_stand_in(lambda text: print(f"containers: {text}", flush=True))
     except (subprocess.CalledProcessError, LocalCloudError) as error:
         print(f"containers: no base image: {error}", file=sys.stderr)
         return 1
-    print(f"containers: base image {mirror.layout()}")
+    print(f"containers: base image {registry.stand_in_folder()}")
     return 0
 
 

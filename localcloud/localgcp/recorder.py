@@ -17,15 +17,15 @@ from urllib.parse import unquote
 import grpc
 from google.protobuf import empty_pb2, json_format
 
-from localgcp.apis.client import Api
-from localgcp.apis.field_rules import json_name
-from localgcp.apis.messages import (
+from localgcp.apis.client import (
+    Api,
     custom_job,
     hyperparameter_tuning_job,
     job_service,
     pipeline_service,
     training_pipeline,
 )
+from localgcp.apis.field_rules import json_name
 from localgcp.apis.server import serve
 from localgcp.clients import cloud_sdk, python_clients
 from localgcp.errors import ApiError

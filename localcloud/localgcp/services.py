@@ -22,9 +22,8 @@ from localgcp.inventory.store import Store
 from localgcp.reads.projects import ProjectService
 from localgcp.reads.secretmanager import SecretService
 from localgcp.reads.serving import Reads
-from localgcp.runner.job import JobHost
+from localgcp.runner.job import JobHost, LocalScheduler
 from localgcp.runner.programs import CloudHost
-from localgcp.runner.scheduler import LocalScheduler
 from localgcp.serving.deployments import Host
 from localgcp.serving.endpoints import EndpointService
 from localgcp.serving.models import ModelService
@@ -33,9 +32,8 @@ from localgcp.storage.proxy import StorageFront
 from localgcp.tuning.service import Tuning, TuningService
 from localgcp.vertex.collections import ResourceTable
 from localgcp.vertex.log_entries import LogService
-from localgcp.vertex.pipelines import PipelineService
 from localgcp.vertex.records import JobRecord, JobTable
-from localgcp.vertex.service import JobService, TensorboardService
+from localgcp.vertex.service import JobService, PipelineService, TensorboardService
 
 #: Services over gRPC.
 SERVICES: Final = (

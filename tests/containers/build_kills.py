@@ -23,7 +23,7 @@ from typing import Final
 
 import yaml
 
-from localgcp.containers import mirror
+from localgcp.containers import registry
 from tests.fixture_project import source_path
 from tests.unit.localcloud.conftest import free_port
 from vertex_training.naming import local_project_number
@@ -146,7 +146,7 @@ class Builds:
         self.new = STACK.format(project=PROJECT, number=number).encode()
         # By a short name, since the builder makes the name of the image of it.
         (self.stack.parent / "base").symlink_to(layout)
-        self._call("buildah", "pull", "--quiet", f"oci:base:{mirror.BASE.rpartition(':')[2]}")
+        self._call("buildah", "pull", "--quiet", f"oci:base:{registry.BASE.rpartition(':')[2]}")
         image = self._call("buildah", "images", "--quiet", "--no-trunc").split()[0]
         self._call("buildah", "tag", image, BASE)
         #: The builder keeps its store mounted.

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from localgcp.containers import mirror
+from localgcp.containers import registry
 from localgcp.containers.registry import find_program
 
 _HINT = "`make containers` lists the programs to install"
@@ -35,6 +35,6 @@ def buildah() -> str:
 @pytest.fixture(scope="session")
 def base_image() -> str:
     """Name of the base image, which a stand-in takes the place of."""
-    if not mirror.has_stand_in():
-        pytest.skip(f"there is no stand-in of {mirror.BASE} ({_HINT})")
-    return mirror.BASE
+    if not registry.has_stand_in():
+        pytest.skip(f"there is no stand-in of {registry.BASE} ({_HINT})")
+    return registry.BASE

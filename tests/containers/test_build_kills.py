@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from localgcp.containers import mirror
+from localgcp.containers import registry
 from tests.containers.build_kills import BASE, POINTS, SAMPLE, Builds, Point, builds
 from tests.unit.localcloud.conftest import wait_until
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 def made(registry_program: str, buildah: str, base_image: str) -> Iterator[Builds]:
-    with builds(registry_program, mirror.layout()) as found:
+    with builds(registry_program, registry.stand_in_folder()) as found:
         yield found
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from localgcp import lifecycle
 from localgcp.containers.front import REPOSITORY
-from localgcp.containers.mirror import BASE
+from localgcp.containers.registry import BASE
 from localgcp.home import Home
 from localgcp.inventory.store import BUCKET, SERVICE, Store
 from localgcp.runner.gcsfuse import storage_client

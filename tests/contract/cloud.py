@@ -44,9 +44,8 @@ from localgcp.storage.proxy import StorageFront
 from localgcp.tuning.service import Tuning
 from localgcp.vertex.collections import ResourceTable
 from localgcp.vertex.log_entries import LogService
-from localgcp.vertex.pipelines import PipelineService
 from localgcp.vertex.records import JobTable
-from localgcp.vertex.service import JobService, TensorboardService
+from localgcp.vertex.service import JobService, PipelineService, TensorboardService
 from tests.contract import description
 from tests.contract.served import Call
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, free_port

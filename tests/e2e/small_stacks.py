@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from localgcp.home import Home
-from localgcp.inventory.reservations import RESERVATION
+from localgcp.inventory.machines import RESERVATION
 from localgcp.inventory.store import Store, project_number
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import Checkout

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.runner import substitutes
+from localgcp.runner.executors import read_substitutes
 from localgcp.runner.hosts import has_mounts
 from localgcp.vertex.records import JobRecord, JobState
 from tests.conftest import Checkout
@@ -97,7 +97,7 @@ def test_job_has_the_framework_of_its_image_and_stores_logs(stack: SmallStack, n
     folder = home.storage / str(job.output_prefix).removeprefix("gs://")
     said = json.loads((folder / "model/m.json").read_bytes())
     near = "on scikit-learn 1.6.1, not in sklearn-cpu.1-0"
-    assert (near in substitutes.read(home, job.job_id)) == (name == "sklearn-old")
+    assert (near in read_substitutes(home, job.job_id)) == (name == "sklearn-old")
     version = (
         IMAGES[name.removesuffix("-old")].partition(".")[2].partition(".")[0].replace("-", ".")
     )

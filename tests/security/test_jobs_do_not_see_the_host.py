@@ -16,7 +16,7 @@ import pytest
 from localgcp import lifecycle
 from localgcp.home import Home
 from localgcp.home.environment import installer_environment, server_environment
-from localgcp.runner import packages
+from localgcp.runner.preparation import build_wheels, install_wheels, make_environment
 from localgcp.system import processes
 from localgcp.vertex.job_logs import JobLog
 from tests.unit.localcloud.conftest import Cloud, command_job
@@ -61,7 +61,7 @@ def sdist(folder: Path, name: str, seen: Path, requires: str = "pyyaml") -> Path
 
 def install(folder: Path, *files: Path) -> list[dict[str, str]]:
     """Install files as a job's packages; return the environments of pip's processes."""
-    python = packages.layer(Path(sys.prefix), folder / "venv")
+    python = make_environment(Path(sys.prefix), folder / "venv")
     log, environments = JobLog(folder / "log"), []
 
     def run(command: list[str], env: Mapping[str, str]) -> int:
@@ -72,8 +72,8 @@ def install(folder: Path, *files: Path) -> list[dict[str, str]]:
             ).returncode
 
     wheels = folder / "wheels"
-    packages.build(python, list(files), wheels, folder, run)
-    packages.install(python, list(wheels.iterdir()), folder, run)
+    build_wheels(python, list(files), wheels, folder, run)
+    install_wheels(python, list(wheels.iterdir()), folder, run)
     ran = [str(python), "-c", f"import {files[0].name.partition('-')[0]}"]
     subprocess.run(ran, check=True)
     return environments

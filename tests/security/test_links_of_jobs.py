@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from localgcp.containers.host import ContainerHost
-from localgcp.runner import buckets, programs
-from localgcp.runner.gcsfuse import Mount
+from localgcp.runner import programs
+from localgcp.runner.gcsfuse import Mount, outside_of
 from localgcp.runner.programs import CloudHost
-from localgcp.tuning import measurements
+from localgcp.tuning.driver import read_report
 from localgcp.vertex.admission import Access
 from tests.security.test_links import ATTEMPTS, SECRET, outside, swapping
 from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud_with_storage
@@ -132,7 +132,7 @@ def test_container_sees_its_buckets_but_no_link_targets(tmp_path: Path, outside:
 def test_link_beside_buckets_is_reported_without_its_target(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "gcs").mkdir()
     (tmp_path / "gcs" / "beside").symlink_to(outside)
-    assert buckets.outside_of(tmp_path / "gcs", {"out"}) == ["/gcs/beside"]
+    assert outside_of(tmp_path / "gcs", {"out"}) == ["/gcs/beside"]
 
 
 def test_metrics_file_of_a_trial_is_not_read_through_a_link(tmp_path: Path) -> None:
@@ -141,5 +141,5 @@ def test_metrics_file_of_a_trial_is_not_read_through_a_link(tmp_path: Path) -> N
     (tmp_path / "gcs").mkdir()
     (tmp_path / "gcs" / ".hypertune").symlink_to(tmp_path / "elsewhere")
     file = tmp_path / "gcs" / ".hypertune" / "a.metrics"
-    found = measurements.read_report(file, [{"metricId": "score"}], best=False, began=0)
+    found = read_report(file, [{"metricId": "score"}], best=False, began=0)
     assert found.measurement is None

@@ -296,14 +296,14 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
 def _choices() -> dict[str, Any]:
     from localgcp.errors import LocalCloudError
     from localgcp.home import Home
-    from localgcp.runner import substitutes
     from localgcp.runner.allotment import GpuShortage
+    from localgcp.runner.executors import takes_nearest
 
     try:
         home = Home.find()
     except LocalCloudError:  # The folder belongs to another user.
         return {}
-    return {"nearest": substitutes.takes_nearest(home), "shortage": GpuShortage.of(home)}
+    return {"nearest": takes_nearest(home), "shortage": GpuShortage.of(home)}
 
 
 @functools.cache

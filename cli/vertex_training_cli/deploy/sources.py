@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import yaml
 
-from localgcp.system import git
+from localgcp.system.processes import git_command, git_variables
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError, ConfigError, UnknownStackError
 from vertex_training.settings import reader, stack_files
@@ -190,9 +190,9 @@ def _names(root: Path, variables: Mapping[str, str], *arguments: str) -> list[st
 
 def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
     """Run git in ``root`` without git variables of this process, and return its output."""
-    command = git.command(root, *arguments)
+    command = git_command(root, *arguments)
     try:
-        env = {**git.variables(), **(variables or {})}
+        env = {**git_variables(), **(variables or {})}
         done = subprocess.run(command, capture_output=True, check=False, env=env)
     except FileNotFoundError:
         raise CommandError("git is not on PATH.", "install git.") from None

@@ -18,7 +18,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from localgcp.home import cache_dir
-from localgcp.system import git
+from localgcp.system.processes import git_command, git_variables
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import (
     CommandError,
@@ -276,10 +276,10 @@ def labels_of(name: str, context: str, tag: str, root: Path) -> dict[str, str]:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    command = git.command(root, *arguments)
+    command = git_command(root, *arguments)
     try:
         ran = subprocess.run(
-            command, env=git.variables(), capture_output=True, timeout=_GIT_SECONDS, check=False
+            command, env=git_variables(), capture_output=True, timeout=_GIT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -29,7 +29,7 @@ from typing import Final, Protocol
 
 import psutil
 
-from localgcp.containers import mirror
+from localgcp.containers import registry
 from localgcp.system.processes import ChildProcess, descendants, start_time, succeeds
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.images.context import PLATFORM
@@ -286,8 +286,8 @@ def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> 
         name: _VARIABLE.sub(lambda match: values.get(match[1] or match[2], ""), name)
         for name in _FROM.findall(text)
     }
-    stood = {name: full for name, full in named.items() if _is_base(full, mirror.BASE)}
-    return stood if stood and mirror.has_stand_in() else {}
+    stood = {name: full for name, full in named.items() if _is_base(full, registry.BASE)}
+    return stood if stood and registry.has_stand_in() else {}
 
 
 def _is_base(name: str, base: str) -> bool:
@@ -299,7 +299,7 @@ def _is_base(name: str, base: str) -> bool:
 def stand_in_options(replaced: Mapping[str, str]) -> list[str]:
     """Return options of buildah and podman that replace base images."""
     names = dict.fromkeys([*replaced, *replaced.values()])
-    return [part for name in names for part in (OPTION, f"{name}=docker-image://{mirror.BASE}")]
+    return [part for name in names for part in (OPTION, f"{name}=docker-image://{registry.BASE}")]
 
 
 class LastLines:

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Final
 from google.protobuf import json_format
 
 from localgcp.access import isolation
-from localgcp.apis.messages import custom_job
+from localgcp.apis.client import custom_job
 from localgcp.clients.cloud_sdk import PROJECT
 from localgcp.errors import LocalCloudError, NoPrivateNetworkError
 from localgcp.recorder import RecordedRequest, Recorder

@@ -18,7 +18,7 @@ import typer
 from packaging.version import InvalidVersion, Version
 
 from localgcp.errors import UnsafePathError
-from localgcp.system import git
+from localgcp.system.processes import checkout_around
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError, ConfigError, Problem, counted
 from vertex_training_cli.console import print_line
@@ -146,7 +146,7 @@ def _create(
     if unset := placeholders(answers):
         names = " and ".join(unset)
         remarks.append(f"before a deployment, replace {names} in the files (see README.md)")
-    above = git.checkout_around(root.parent)
+    above = checkout_around(root.parent)
     if above is not None and not (root / ".git").exists():
         what = f"{root} is inside the repository {above}"
         remarks.append(f"{what}, so GitHub does not run its workflows")

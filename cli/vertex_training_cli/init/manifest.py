@@ -23,7 +23,7 @@ from typing import Annotated, Final, Literal
 import pydantic
 from pydantic import ConfigDict, Field
 
-from localgcp.system import git
+from localgcp.system.processes import git_command, git_variables
 from localgcp.system.root_directory import RootDirectory, path_problem
 from vertex_training.errors import CommandError, dotted
 from vertex_training_cli.init.answers import Answers, GeneratedFile, Kind, render
@@ -223,8 +223,8 @@ def _git(
     """Return the output of git; with ``may_fail``, empty after a failure without a message."""
     try:
         done = subprocess.run(
-            git.command(root, *arguments), input=stdin, capture_output=True, check=False,
-            env={**git.variables(), **_OFFLINE, **(env or {}), "LC_ALL": "C"}, cwd=os.sep,
+            git_command(root, *arguments), input=stdin, capture_output=True, check=False,
+            env={**git_variables(), **_OFFLINE, **(env or {}), "LC_ALL": "C"}, cwd=os.sep,
         )  # fmt: skip
     except FileNotFoundError:
         hint = "install git, which merges the changes of an upgrade."

@@ -392,9 +392,9 @@ def _local_facts(job: AnyJob, ref: StackRef) -> dict[str, Any]:
     waits = ""
     if ref.is_local and not view.has_ended(job):
         from localgcp.home import Home
-        from localgcp.runner import substitutes
+        from localgcp.runner.executors import read_wait
 
-        waits = substitutes.read_wait(Home.find(cwd=ref.root), view.job_id(job))
+        waits = read_wait(Home.find(cwd=ref.root), view.job_id(job))
     return {"substitutes": substitutes_of(job, ref), "waits": waits}
 
 
@@ -403,10 +403,10 @@ def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
     if not ref.is_local:
         return []
     from localgcp.home import Home
-    from localgcp.runner import substitutes
+    from localgcp.runner.executors import read_substitutes
     from localgcp.tuning.records import TuningTable
 
     home, ids = Home.find(cwd=ref.root), [view.job_id(job)]
     if view.is_tuning(job):  # Lists omit trials.
         ids = [trial.job_id for trial in TuningTable(home.database).trials(ids[0])]
-    return list(dict.fromkeys(line for id_ in ids for line in substitutes.read(home, id_)))
+    return list(dict.fromkeys(line for id_ in ids for line in read_substitutes(home, id_)))

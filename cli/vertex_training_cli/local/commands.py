@@ -93,9 +93,9 @@ def start(
         keep_gpu_choice(home, gpus)
         info = lifecycle.start(home, print_status)
         if prebuilt is not None:
-            from localgcp.runner import substitutes  # slow import
+            from localgcp.runner.executors import take_nearest  # slow import
 
-            substitutes.take_nearest(home, on=prebuilt == "nearest")
+            take_nearest(home, on=prebuilt == "nearest")
         print_status(f"running (process {info.pid})")
 
 

@@ -12,10 +12,10 @@ from rich.console import Console
 from localgcp import alerting, lifecycle
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from localgcp.inventory import reservations
+from localgcp.inventory.machines import all_reservations
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, ENDPOINT, Store
-from localgcp.runner import substitutes
 from localgcp.runner.allotment import GpuShortage
+from localgcp.runner.executors import read_wait, takes_nearest
 from localgcp.system import processes
 from localgcp.vertex.records import JobTable
 from vertex_training_cli.console import console, table
@@ -52,7 +52,7 @@ def show(home: Home) -> bool:
                 f"process {child.pid} of a killed run ({child.role}): `vt local down` ends it"
             )
     out.print(f"files: {home.root}")
-    if substitutes.takes_nearest(home):
+    if takes_nearest(home):
         nearest = "the nearest version is used (set by --prebuilt nearest)"
         out.print(f"prebuilt images that are not installed: {nearest}")
     if (shortage := GpuShortage.of(home)) is not GpuShortage.AUTO:
@@ -81,7 +81,7 @@ def _show_jobs(home: Home, out: Console) -> None:
             job.state.word,
             records.progress(job),
             job.create_time[:19],
-            results.why(job) or substitutes.read_wait(home, job.job_id),
+            results.why(job) or read_wait(home, job.job_id),
             job.job_id,
         )
         for job in records.list()
@@ -127,7 +127,7 @@ def _show_reservations(home: Home, out: Console) -> None:
             str(reservation.shape),
             f"{jobs.used(reservation.path)}/{reservation.count}",
         )
-        for reservation in reservations.everywhere(store)
+        for reservation in all_reservations(store)
     ]
     if rows:
         out.print(table("RESERVATION", "MACHINE", "USED", rows=rows))

@@ -24,7 +24,7 @@ from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.home.environment import environment
-from localgcp.runner import substitutes
+from localgcp.runner.executors import read_substitutes, read_wait, with_substitutes
 from localgcp.system.root_directory import RootDirectory
 from localgcp.tuning.records import TuningRecord, TuningTable, best_trial
 from localgcp.tuning.searches import to_text
@@ -134,9 +134,9 @@ def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobRecords) -> int:
 def _job_rows(home: Home, job: StackJob, record: LocalJob | None) -> list[tuple[str, str]]:
     if record is None:
         return [("state", "record deleted"), ("id", job.job_id)]
-    state = substitutes.marked(record.state.word, substitutes.read(home, record.job_id))
+    state = with_substitutes(record.state.word, read_substitutes(home, record.job_id))
     rows = [("state", state), ("id", record.job_id)]
-    if reason := results.why(record) or substitutes.read_wait(home, record.job_id):
+    if reason := results.why(record) or read_wait(home, record.job_id):
         rows.append(("error" if record.error_message else "waits", reason))
     if isinstance(record, TuningRecord):
         return rows + _tuning_rows(home, record)
@@ -175,8 +175,8 @@ def watch(home: Home, jobs: JobRecords, wanted: Sequence[StackJob]) -> None:
 
     def show(name: str, record: LocalJob) -> None:
         if shown.get(name) != record.state:
-            replaced = substitutes.read(home, record.job_id) if record.state.terminal else []
-            state = substitutes.marked(record.state.word, replaced)
+            replaced = read_substitutes(home, record.job_id) if record.state.terminal else []
+            state = with_substitutes(record.state.word, replaced)
             print(f"job {name} ({record.job_id}): {state}", flush=True)
             shown[name] = record.state
 

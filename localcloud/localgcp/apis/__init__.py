@@ -1,14 +1,12 @@
 """Google's APIs over gRPC and REST, with the messages and REST rules of Google's clients.
 
 ================  ======================================================================
-``messages``      message types of Vertex AI and Batch
-``client``        path, request, response and REST rules of each method
-``server``        serves objects that have an API's methods; hooks wrap calls
+``client``        messages, paths and REST rules of the methods
+``server``        serves the methods of objects; hooks wrap calls; errors of methods
 ``rest``          answers REST requests through calls to the gRPC server
 ``transcoding``   converts REST requests to messages, and checks their JSON
 ``discovery``     REST methods from Google's discovery documents
 ``field_rules``   rules for the fields of messages
-``refusals``      errors in the wording of the services
 ================  ======================================================================
 
 A class that serves an API has the client's attribute ``api``, and methods with the names, requests

@@ -1,4 +1,7 @@
-"""Serve Google's APIs at one port, over gRPC and REST; hooks around calls inject faults."""
+"""Serve Google's APIs at one port, over gRPC and REST; hooks around calls inject faults.
+
+Methods refuse requests with errors in the wording of Google's job service.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,6 @@ from localgcp.access import gate
 from localgcp.apis import discovery, field_rules
 from localgcp.apis.client import Implementation, Method
 from localgcp.apis.field_rules import ROWS
-from localgcp.apis.refusals import invalid_fields
 from localgcp.apis.rest import Also, RestFront, unserved
 from localgcp.errors import ApiError
 
@@ -175,3 +177,28 @@ def checker(method: Method) -> Callable[[Any], None]:
             raise invalid_fields(errors)
 
     return check
+
+
+def invalid_argument(message: str) -> ApiError:
+    return ApiError(grpc.StatusCode.INVALID_ARGUMENT, message)
+
+
+def permission_denied(message: str) -> ApiError:
+    return ApiError(grpc.StatusCode.PERMISSION_DENIED, message)
+
+
+def failed_precondition(message: str) -> ApiError:
+    return ApiError(grpc.StatusCode.FAILED_PRECONDITION, message)
+
+
+def not_found(name: str, kind: str = "CustomJob") -> ApiError:
+    return ApiError(grpc.StatusCode.NOT_FOUND, f"The {kind} does not exist: {name}")
+
+
+def invalid_fields(mistakes: list[tuple[str, str]]) -> ApiError:
+    """Return one error for several fields, in the service's format (seen in public threads)."""
+    listed = "\t ".join(
+        f"{number}.Field: {field}; Message: {message}"
+        for number, (field, message) in enumerate(mistakes, start=1)
+    )
+    return invalid_argument(f"List of found errors:\t{listed}\t")

@@ -13,7 +13,7 @@ from typing import Any, Final
 import grpc
 
 from localgcp.access.callers import Guest
-from localgcp.apis.refusals import (
+from localgcp.apis.server import (
     failed_precondition,
     invalid_argument,
     invalid_fields,

@@ -17,17 +17,23 @@ from localgcp.batch.records import BatchJob
 from localgcp.containers.engines import MOUNT, registry_path
 from localgcp.errors import ImageError, PreparationError
 from localgcp.inventory import resource_paths
+from localgcp.inventory.store import IMAGE_READER, has_role
 from localgcp.reads.secretmanager import API as SECRETS_API
 from localgcp.reads.secretmanager import SECRET_READERS, find_version
-from localgcp.runner import executors, hosts, refusals, substitutes
-from localgcp.runner.buckets import BucketCopies
+from localgcp.runner import executors, hosts, refusals
 from localgcp.runner.environment import Folders
+from localgcp.runner.executors import (
+    command_substitute,
+    host_substitute,
+    note_substitute,
+    takes_nearest,
+)
+from localgcp.runner.gcsfuse import BucketCopies
 from localgcp.runner.hosts import BucketView, Host
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program, Run
 from localgcp.runner.replica import Launch
 from localgcp.system.root_directory import make_folder
 from localgcp.vertex.admission import Access
-from localgcp.vertex.agents import IMAGE_READER, has_role
 
 #: File on a machine that lists all machines (doc:batch/…, requireHostsFile).
 HOSTS_FILE: Final = "/etc/cloudbatch-taskgroup-hosts"
@@ -218,13 +224,13 @@ class Machine:
         words = [*filter(None, [container.get("entrypoint", "")]), *container.get("commands", [])]
         if not words:
             raise PreparationError(refusals.no_command(image, "container.commands"))
-        executor = executors.for_image(image, nearest=substitutes.takes_nearest(self.cloud.home))
+        executor = executors.for_image(image, nearest=takes_nearest(self.cloud.home))
         path = ""
         if executor:
             path = str(executors.environment(executor, self.report) / "bin")
         folder = self.cloud.home.batch / self.job.uid
-        substitutes.note(folder, substitutes.host_for(image))
-        self.report(substitutes.command_for(image, executor))
+        note_substitute(folder, host_substitute(image))
+        self.report(command_substitute(image, executor))
         return words, path
 
     def _script(self, index: int, script: Mapping[str, str], at: Mapping[str, Path]) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Final
 
 from google.protobuf import empty_pb2
 
-from localgcp.apis.messages import batch
+from localgcp.apis.client import batch
 from localgcp.batch.records import (
     LIVE,
     LOST,
@@ -29,11 +29,10 @@ from localgcp.batch.records import (
 from localgcp.batch.run import BatchRun, faults_of
 from localgcp.faults.table import FaultTable, stockout_message
 from localgcp.home import Home
-from localgcp.inventory import reservations
-from localgcp.inventory.store import Store
+from localgcp.inventory.machines import find_reservation, shape_of
+from localgcp.inventory.store import Store, has_role
 from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder
-from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 
 
@@ -66,7 +65,7 @@ class Capacity:
         if name in ("", "NO_RESERVATION"):
             return
         path = name if "projects/" in name else f"projects/{job.project}/{name}"
-        resource = reservations.find(self._store, path) if path.count("/") >= 5 else None
+        resource = find_reservation(self._store, path) if path.count("/") >= 5 else None
         if resource is None or not resource.open_to(job.project):
             yield f"The reservation {name} does not exist, or is not shared with the project."
             return
@@ -75,7 +74,7 @@ class Capacity:
             for accelerator in job.policy.get("accelerators", [])
         ]
         machine = {"machineType": job.policy.get("machineType"), "guestAccelerators": gpus}
-        has, shape = resource.shape, reservations.shape_of(machine)
+        has, shape = resource.shape, shape_of(machine)
         if has != shape:
             yield f"The reservation {name} has machines of {has}; the job requests {shape}."
         jobs = self._jobs.list(states=(State.SCHEDULED, State.RUNNING))

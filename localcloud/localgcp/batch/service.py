@@ -16,19 +16,17 @@ from google.longrunning import operations_pb2
 from google.protobuf import json_format
 
 from localgcp.access import gate
-from localgcp.apis.client import Api
-from localgcp.apis.messages import batch, batch_job
-from localgcp.apis.refusals import failed_precondition, invalid_argument
+from localgcp.apis.client import Api, batch, batch_job
+from localgcp.apis.server import failed_precondition, invalid_argument
 from localgcp.batch import checks
 from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, State
 from localgcp.batch.run import BatchRun
 from localgcp.batch.scheduler import BatchScheduler, Capacity
 from localgcp.errors import ApiError
 from localgcp.faults.table import FaultTable
-from localgcp.inventory.store import Store, project_number
+from localgcp.inventory.store import LOG_WRITERS, Store, has_role, project_number
 from localgcp.runner.programs import CloudHost
-from localgcp.vertex import filters
-from localgcp.vertex.agents import LOG_WRITERS, has_role
+from localgcp.vertex.collections import newest_page
 from localgcp.vertex.log_entries import Lines, LogLine, lines_of
 from localgcp.vertex.operations import OperationTable
 
@@ -100,7 +98,7 @@ class BatchService:
         if request.order_by:
             raise invalid_argument("order_by: the local cloud lists jobs only newest first.")
         jobs = {j.name: j for j in self.jobs.list(project) if region in ("-", j.region)}
-        page, token = filters.newest_page(map(_body, jobs.values()), _FIELDS, request, parent)
+        page, token = newest_page(map(_body, jobs.values()), _FIELDS, request, parent)
         messages = [self._message(jobs[body["name"]]) for body in page]
         return batch.ListJobsResponse(jobs=messages, next_page_token=token)
 

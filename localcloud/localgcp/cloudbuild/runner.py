@@ -28,7 +28,7 @@ from google.cloud.devtools import cloudbuild_v1
 from localgcp.cloudbuild.records import LIVE, Build, BuildTable, Status
 from localgcp.errors import CommandNotFoundError, UnsupportedBuildError
 from localgcp.home.environment import server_environment
-from localgcp.inventory.store import Store
+from localgcp.inventory.store import LOG_WRITERS, Store, has_role
 from localgcp.runner import replica
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.replica import Ending, Launch
@@ -36,7 +36,6 @@ from localgcp.system.processes import make_thread
 from localgcp.system.root_directory import delete_folder
 from localgcp.vertex.admission import READERS as VIEWERS
 from localgcp.vertex.admission import WRITERS
-from localgcp.vertex.agents import LOG_WRITERS, has_role
 from localgcp.vertex.job_logs import JobLog
 
 #: Entry point group of the image builder. ``python -m MODULE BUILD DIGEST`` reads the file BUILD

@@ -14,7 +14,7 @@ from google.cloud.devtools import cloudbuild_v1
 from google.longrunning import operations_pb2
 
 from localgcp.apis.client import Api
-from localgcp.apis.refusals import failed_precondition, invalid_argument, permission_denied
+from localgcp.apis.server import failed_precondition, invalid_argument, permission_denied
 from localgcp.cloudbuild.records import LIVE, RESOURCE, Build, BuildTable, Status
 from localgcp.cloudbuild.runner import IMAGE, BuildAccess, BuildRunner
 from localgcp.errors import ApiError

@@ -19,8 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from localgcp.access.callers import RefusalLog
 from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
-from localgcp.containers.mirror import MIRROR, Mirror
-from localgcp.containers.registry import Registry, RegistryConnection
+from localgcp.containers.registry import MIRROR, Mirror, Registry, RegistryConnection
 from localgcp.errors import ExchangeEndedError, LocalCloudError, RefusedRequestError
 from localgcp.inventory.resource_paths import is_local
 from localgcp.inventory.store import Store

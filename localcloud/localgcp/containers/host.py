@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.containers import mirror
+from localgcp.containers import registry
 from localgcp.containers.engines import CDI_KIND, Buildah, Docker, Engine, registry_path
-from localgcp.containers.mirror import MIRROR
+from localgcp.containers.registry import MIRROR
 from localgcp.home import Home, open_private
 from localgcp.home.environment import installer_environment
 from localgcp.system.gpus import VISIBLE
@@ -37,7 +37,7 @@ class ContainerHost:
 
     def __init__(self, home: Home, port: int) -> None:
         self.home, self.port = home, port
-        self._has_stand_in = mirror.has_stand_in()
+        self._has_stand_in = registry.has_stand_in()
         # In a thread, because pip takes half a second.
         self._settings = make_thread(write_settings, home, port)
         self._engine: Engine | None = None
@@ -52,8 +52,8 @@ class ContainerHost:
 
     def reconcile(self, port: int) -> None:
         """Write settings for builders again if the registry's port or the base image changed."""
-        if (port, mirror.has_stand_in()) != (self.port, self._has_stand_in):
-            self.port, self._has_stand_in = port, mirror.has_stand_in()
+        if (port, registry.has_stand_in()) != (self.port, self._has_stand_in):
+            self.port, self._has_stand_in = port, registry.has_stand_in()
             write_settings(self.home, port)
 
     @property
@@ -176,7 +176,7 @@ def write_settings(home: Home, port: int) -> None:
     buildah and podman read both files (containers-registries.conf(5), containers.conf(5)). Settings
     of the user take precedence.
     """
-    _write(home.registries, registries(port) if port and mirror.has_stand_in() else "")
+    _write(home.registries, registries(port) if port and registry.has_stand_in() else "")
     _write(home.builders, settings(readable_files()) if port else "")
 
 

@@ -11,9 +11,8 @@ from typing import Any, Final
 import grpc
 
 from localgcp.access.gate import reset_peer
-from localgcp.apis.messages import batch, job_service
-from localgcp.apis.refusals import not_found
-from localgcp.apis.server import Call, TruncatedResponse
+from localgcp.apis.client import batch, job_service
+from localgcp.apis.server import Call, TruncatedResponse, not_found
 from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.faults.model import LISTS, METHODS, OF_JOBS, Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable

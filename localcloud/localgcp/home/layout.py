@@ -20,7 +20,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from localgcp.clients import cloud_sdk
 from localgcp.errors import LocalCloudError
-from localgcp.system import git
+from localgcp.system.processes import checkout_around, git_command, git_variables
 from localgcp.system.root_directory import make_folder
 
 #: Passphrase that encrypts the state of the local stack, which contains no valuable secrets.
@@ -108,7 +108,7 @@ class Home:
     notifications = _Below("notifications")
     """Notifications as files instead of messages (``localgcp.alerting``)."""
     wheels = _Below("wheels")
-    """Built packages of jobs, by content (``localgcp.runner.packages``)."""
+    """Built packages of jobs, by content (``localgcp.runner.preparation``)."""
     secrets = _Below("secrets")
     """Values of secrets, in a folder for each project with a folder for each secret."""
     nearest_images = _Below("nearest-images")
@@ -315,14 +315,14 @@ def _key() -> bytes:
 def _tracking_checkout(root: Path) -> Path | None:
     # Git would use a nested repository, whose settings can start programs; --git-dir prevents this.
     # Some file systems ignore case.
-    checkout = git.checkout_around(root.parent)
+    checkout = checkout_around(root.parent)
     if checkout is None:
         return None
     place = f":(icase,literal){root.relative_to(checkout)}"
     named = f"--git-dir={checkout / '.git'}"
-    command = git.command(checkout, named, "ls-files", "-z", "--", place)
+    command = git_command(checkout, named, "ls-files", "-z", "--", place)
     try:
-        done = subprocess.run(command, env=git.variables(), capture_output=True, check=False)
+        done = subprocess.run(command, env=git_variables(), capture_output=True, check=False)
     except FileNotFoundError:
         return None
     return checkout if done.stdout else None

@@ -1,10 +1,9 @@
 """Resources and IAM policies of the local cloud. The gcp plugin writes; all services read.
 
 ====================  ================================================================
-``store``             resources and IAM policies in SQLite; dataclasses as rows
+``store``             resources, IAM policies, service agents; dataclasses as rows
 ``resource_paths``    ids of local projects; references to resources, and their paths
 ``vpc``               networks, their subnetworks and address ranges
-``machines``          regions, machine types and GPUs
-``reservations``      reservations of Compute Engine
+``machines``          regions, machine types, GPUs, reservations of Compute Engine
 ====================  ================================================================
 """

@@ -14,8 +14,8 @@ from collections import Counter
 from typing import Any, Final
 
 from localgcp.errors import RefusedRequestError
-from localgcp.inventory import reservations, resource_paths, vpc
-from localgcp.inventory.reservations import RESERVATION
+from localgcp.inventory import resource_paths, vpc
+from localgcp.inventory.machines import RESERVATION, all_reservations, find_reservation
 from localgcp.inventory.resource_paths import project_number
 from localgcp.reads.methods import ReadMethod, Request, refused
 from localgcp.reads.resources import (
@@ -48,7 +48,7 @@ _OF_A_PROJECT: Final = {
 def reservation(request: Request) -> dict[str, Any]:
     """Return a reservation. Raises RefusedRequestError (404)."""
     name = request.name
-    resource = None if request.denied else reservations.find(request.store, name)
+    resource = None if request.denied else find_reservation(request.store, name)
     if resource is None:
         raise RefusedRequestError(404, f"The resource '{name}' was not found")
     document = read_resource(request.store, resource.path)
@@ -153,7 +153,7 @@ def region(request: Request) -> dict[str, Any]:
         for resource in request.store.list(type_, project):
             zone = str(resource.outputs.get("zone") or "").rpartition("/")[2]
             used[metric] += (resource.outputs.get("region") or zone.rpartition("-")[0]) == name
-    for reserved in reservations.everywhere(request.store):
+    for reserved in all_reservations(request.store):
         if (reserved.project, reserved.region) == (project, name) and reserved.shape.accelerator:
             gpu = reserved.shape.accelerator.replace("TESLA_", "")
             used[f"{gpu}_GPUS"] += reserved.count * reserved.shape.count

@@ -1,20 +1,16 @@
 """Runs custom jobs on this machine.
 
 ==================  ==================================================================
-``scheduler``       runs a few jobs at a time; other jobs wait in state QUEUED
-``job``             runs one job from PENDING to its final state
+``job``             runs jobs from PENDING to their final state, a few at a time
 ``allotment``       reserves GPUs for the replicas of a job
 ``gang``            runs all replicas of a job together; restarts and retries
 ``hosts``           addresses, host names and private ``/gcs`` of replicas
 ``host_launcher``   script that starts a program with its own hosts file and ``/gcs``
 ``preparation``     installs packages and inspects images before replicas start
-``executors``       cached environments that replace prebuilt images
+``executors``       cached environments in place of prebuilt images; records of substitutes
 ``refusals``        parts of a job that this machine cannot run
-``substitutes``     records what replaced the image or the GPUs of a job
-``packages``        installs a job's packages on top of an executor environment
 ``environment``     environment variables of a training container
-``buckets``         buckets of a job below ``/gcs``, and files outside of all buckets
-``gcsfuse``         synchronizes the folder ``/gcs/BUCKET`` with the bucket
+``gcsfuse``         buckets of a job below ``/gcs``, as synchronized folders
 ``programs``        starts a command of this machine or a container
 ``replica``         runs one process of a job in a process group
 ==================  ==================================================================

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from localgcp.containers.engines import registry_path
 from localgcp.errors import ExecutorError, StartRefusedError
-from localgcp.runner import executors, hosts, substitutes
+from localgcp.runner import executors, hosts
 from localgcp.runner.allotment import (
     GpuShortage,
     describe,
@@ -23,6 +23,7 @@ from localgcp.runner.allotment import (
     divide,
     requested,
 )
+from localgcp.runner.executors import python_of, python_substitute, version_substitute
 from localgcp.runner.hosts import Replica
 from localgcp.system.gpus import list_gpus
 
@@ -128,9 +129,9 @@ def _executor(image: str, path: Path, nearest: bool) -> Iterator[Refusal]:
     except ExecutorError as error:
         yield Refusal(path, str(error))
         return
-    if taken := substitutes.version_for(image, executor):
+    if taken := version_substitute(image, executor):
         yield Refusal(path, f"the package runs {taken}", level="warning")
-    if other := substitutes.python_for(image, version):
+    if other := python_substitute(image, version):
         yield Refusal(path, f"the package runs {other}", level="note")
 
 
@@ -161,13 +162,13 @@ def _command(container: Mapping[str, Any], path: Path, nearest: bool) -> Iterato
         if shutil.which(name) is None:
             what = f"the command starts {name}, which is not installed on this machine"
             yield Refusal(path, what, f"install {name}", "warning")
-    known = version and (executor or substitutes.python_of(image))
-    other = substitutes.python_for(image, version) if known else ""
+    known = version and (executor or python_of(image))
+    other = python_substitute(image, version) if known else ""
     if executor is None:
         what = "the command runs on this machine with its installed programs, not in the image"
         yield Refusal(path, f"{what}, {other}" if other else what, level="warning")
         return
-    for python_version in filter(None, (substitutes.version_for(image, executor), other)):
+    for python_version in filter(None, (version_substitute(image, executor), other)):
         yield Refusal(path, f"the command runs {python_version}", level="warning")
 
 

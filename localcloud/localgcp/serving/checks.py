@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from localgcp.apis.refusals import (
+from localgcp.apis.server import (
     failed_precondition,
     invalid_argument,
     invalid_fields,
@@ -18,9 +18,8 @@ from localgcp.apis.refusals import (
 )
 from localgcp.containers.engines import registry_path
 from localgcp.inventory import resource_paths
-from localgcp.inventory.store import Store
+from localgcp.inventory.store import IMAGE_READER, Store, has_role, service_agent
 from localgcp.vertex.admission import READERS, WRITERS
-from localgcp.vertex.agents import IMAGE_READER, has_role, service_agent
 from localgcp.vertex.checks import FieldErrors, check_account, env_errors, machine_errors
 
 MODEL_ID: Final = r"[a-z_][a-z0-9_-]{0,62}"

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from localgcp.apis.refusals import failed_precondition
+from localgcp.apis.server import failed_precondition
 from localgcp.errors import (
     ContainerDownError,
     JobCancelledError,

@@ -15,11 +15,10 @@ import grpc
 from google.longrunning import operations_pb2
 from google.protobuf import json_format
 
-from localgcp.apis.client import Api
+from localgcp.apis.client import Api, endpoint, operation
+from localgcp.apis.client import endpoint_service as requests
 from localgcp.apis.field_rules import json_name
-from localgcp.apis.messages import endpoint, operation
-from localgcp.apis.messages import endpoint_service as requests
-from localgcp.apis.refusals import failed_precondition, invalid_argument, invalid_fields, not_found
+from localgcp.apis.server import failed_precondition, invalid_argument, invalid_fields, not_found
 from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.serving import checks
 from localgcp.serving.deployments import Deployments

@@ -16,10 +16,9 @@ import grpc
 from google.api_core.exceptions import Conflict, GoogleAPICallError
 from google.longrunning import operations_pb2
 
-from localgcp.apis.client import Api
-from localgcp.apis.messages import model, operation
-from localgcp.apis.messages import model_service as requests
-from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
+from localgcp.apis.client import Api, model, operation
+from localgcp.apis.client import model_service as requests
+from localgcp.apis.server import failed_precondition, invalid_argument, not_found
 from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.serving import checks

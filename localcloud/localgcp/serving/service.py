@@ -15,9 +15,9 @@ import grpc
 from google.protobuf import json_format
 
 from localgcp.apis.client import Api, Implementation
-from localgcp.apis.messages import prediction_service as requests
-from localgcp.apis.refusals import failed_precondition, invalid_argument
+from localgcp.apis.client import prediction_service as requests
 from localgcp.apis.rest import CODES
+from localgcp.apis.server import failed_precondition, invalid_argument
 from localgcp.errors import ApiError, ContainerDownError, NoAnswerError
 from localgcp.faults.calls import OperationFaults
 from localgcp.faults.table import FaultTable

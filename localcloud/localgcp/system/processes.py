@@ -1,4 +1,7 @@
-"""Child processes with records for the next server, identified by process id and start time."""
+"""Child processes with records for the next server, identified by process id and start time.
+
+Commands of git ignore the variables and settings of the user.
+"""
 
 from __future__ import annotations
 
@@ -213,3 +216,30 @@ def end_orphaned_children(folder: Path, grace_seconds: float = 3.0) -> list[Chil
 def make_thread(target: Callable[..., object], *args: object) -> threading.Thread:
     """Create a daemon thread that calls ``target`` after its start."""
     return threading.Thread(target=target, args=args, daemon=True)
+
+
+#: Options that ignore `git replace`, reject bare repositories in a checkout and start no program.
+GIT_OPTIONS: Final = (
+    "--no-replace-objects",
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+)
+
+
+def git_command(folder: Path, *arguments: str) -> list[str]:
+    """Return a git command that runs in ``folder`` on the checkout around ``folder``."""
+    top = checkout_around(folder.resolve())
+    files = (f"--work-tree={top}",) if top else ()
+    return ["git", "-C", str(folder), *files, *GIT_OPTIONS, *arguments]
+
+
+def checkout_around(folder: Path) -> Path | None:
+    """Return the nearest folder with a ``.git``: ``folder`` or one of its parents, or None."""
+    folders = (folder, *folder.parents)
+    return next((parent for parent in folders if (parent / ".git").exists()), None)
+
+
+def git_variables() -> dict[str, str]:
+    """Return the environment variables of this process without those of git."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}

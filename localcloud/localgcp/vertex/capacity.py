@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from localgcp.errors import RpcCode, StartRefusedError
-from localgcp.inventory import reservations
-from localgcp.inventory.reservations import Reservation, Shape
-from localgcp.inventory.store import Store
-from localgcp.vertex import agents
+from localgcp.inventory.machines import Reservation, Shape, all_reservations, find_reservation
+from localgcp.inventory.store import VIEWER, Store, has_role, service_agent
 from localgcp.vertex.records import JobRecord, JobTable
 
 ANY, SPECIFIC = "ANY_RESERVATION", "SPECIFIC_RESERVATION"
@@ -79,7 +77,7 @@ def _any(
     store: Store, jobs: JobTable | None, job: JobRecord, at: str, pool: dict[str, Any], made: Plan
 ) -> None:
     shape, zones = _shape(pool), defaultdict[str, list[Reservation]](list)
-    for reservation in reservations.everywhere(store):
+    for reservation in all_reservations(store):
         is_fitting = (reservation.region, reservation.shape) == (job.region, shape)
         if is_fitting and not _why_not(reservation, job):
             zones[reservation.zone].append(reservation)
@@ -96,13 +94,13 @@ def _any(
 
 def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Iterator[Reservation]:
     """Yield the reservations that a pool names. Raises StartRefusedError."""
-    shape, agent = _shape(pool), agents.service_agent(job.project)
+    shape, agent = _shape(pool), service_agent(job.project)
     for value in pool["machineSpec"]["reservationAffinity"].get("values", []):
-        resource = reservations.find(store, value)
+        resource = find_reservation(store, value)
         if resource is None:
             text = f"{at}: the reservation {value} does not exist or is not visible."
             raise StartRefusedError(RpcCode.NOT_FOUND, text)
-        if not agents.has_role(store, agent, agents.VIEWER, f"projects/{resource.project}"):
+        if not has_role(store, agent, VIEWER, f"projects/{resource.project}"):
             text = (
                 f"{agent} does not have compute.reservations.get on {value}. Grant "
                 f"roles/compute.viewer to this service agent in project {resource.project}."

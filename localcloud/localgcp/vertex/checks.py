@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from localgcp.apis.refusals import (
+from localgcp.apis.server import (
     failed_precondition,
     invalid_argument,
     invalid_fields,

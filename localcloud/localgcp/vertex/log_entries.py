@@ -17,7 +17,7 @@ import grpc
 from google.cloud.logging_v2 import types
 
 from localgcp.apis.client import Api
-from localgcp.apis.refusals import invalid_argument
+from localgcp.apis.server import invalid_argument
 from localgcp.clients import log_filters
 from localgcp.clients.log_filters import LogFilter
 from localgcp.errors import ApiError, FilterError

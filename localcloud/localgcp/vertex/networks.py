@@ -11,7 +11,15 @@ from typing import Final
 
 from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory import resource_paths
-from localgcp.inventory.store import Store, StoredResource
+from localgcp.inventory.store import (
+    DNS_PEER,
+    NETWORK_ADMIN,
+    NETWORK_USER,
+    Store,
+    StoredResource,
+    has_role,
+    service_agent,
+)
 from localgcp.inventory.vpc import (
     ATTACHMENT,
     CONNECTION,
@@ -25,7 +33,6 @@ from localgcp.inventory.vpc import (
     peering_block,
     subnetworks_of,
 )
-from localgcp.vertex import agents
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
 #: States in which a job may have machines; a QUEUED job has none.
@@ -118,9 +125,9 @@ def _check_host(store: Store, job: JobRecord, network: str) -> None:
             f"Project {job.project} is not a service project of the Shared VPC host {host}, whose "
             f"network {job.spec['network']} the job names.",
         )
-    agent = agents.service_agent(job.project)
+    agent = service_agent(job.project)
     subnetworks = [subnetwork.id for subnetwork in in_network(store, SUBNETWORK, network)]
-    if not agents.has_role(store, agent, agents.NETWORK_USER, f"projects/{host}", *subnetworks):
+    if not has_role(store, agent, NETWORK_USER, f"projects/{host}", *subnetworks):
         raise StartRefusedError(
             RpcCode.PERMISSION_DENIED,
             f"{agent} does not have compute.subnetworks.use in the host project {host}. Grant "
@@ -172,7 +179,7 @@ def _before(other: JobRecord, job: JobRecord) -> bool:
 
 
 def _check_interface(store: Store, job: JobRecord) -> None:
-    path, agent = attachment_of(store, job), agents.service_agent(job.project)
+    path, agent = attachment_of(store, job), service_agent(job.project)
     if path is None:
         return
     attachment = store.get(ATTACHMENT, path)
@@ -180,8 +187,8 @@ def _check_interface(store: Store, job: JobRecord) -> None:
         text = f"The network attachment {path} does not exist or is not visible."
         raise StartRefusedError(RpcCode.NOT_FOUND, text)
     # The documentation names the agent of the attachment's project; the job's agent suffices, too.
-    place, own = f"projects/{attachment.project}", agents.service_agent(attachment.project)
-    if not any(agents.has_role(store, e, agents.NETWORK_ADMIN, place) for e in (own, agent)):
+    place, own = f"projects/{attachment.project}", service_agent(attachment.project)
+    if not any(has_role(store, e, NETWORK_ADMIN, place) for e in (own, agent)):
         raise StartRefusedError(
             RpcCode.PERMISSION_DENIED,
             f"{agent} does not have compute.networkAttachments.get and .update on "
@@ -202,7 +209,7 @@ def _check_subnetwork(store: Store, agent: str, attachment: StoredResource, subn
             text = f"The subnetwork {subnet} has {cidr}; {range_} cannot be used by an interface."
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
     host = resource_paths.project_of(subnet)
-    is_user = agents.has_role(store, agent, agents.NETWORK_USER, f"projects/{host}", subnet)
+    is_user = has_role(store, agent, NETWORK_USER, f"projects/{host}", subnet)
     if host != attachment.project and not is_user:
         raise StartRefusedError(
             RpcCode.PERMISSION_DENIED,
@@ -213,13 +220,13 @@ def _check_subnetwork(store: Store, agent: str, attachment: StoredResource, subn
 
 
 def _check_dns(store: Store, job: JobRecord, peering: dict[str, str]) -> None:
-    target, agent = peering["targetProject"], agents.service_agent(job.project)
+    target, agent = peering["targetProject"], service_agent(job.project)
     network = f"projects/{target}/global/networks/{peering['targetNetwork']}"
     if store.get(NETWORK, network) is None:
         use = f"of the DNS peering for {peering['domain']}"
         raise StartRefusedError(RpcCode.NOT_FOUND, f"The network {network} {use} does not exist.")
     for project in dict.fromkeys((job.project, target)):
-        if not agents.has_role(store, agent, agents.DNS_PEER, f"projects/{project}"):
+        if not has_role(store, agent, DNS_PEER, f"projects/{project}"):
             raise StartRefusedError(
                 RpcCode.PERMISSION_DENIED,
                 f"{agent} does not have dns.networks.targetWithPeeringZone in project {project}. "

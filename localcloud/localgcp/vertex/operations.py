@@ -18,7 +18,7 @@ from google.protobuf import any_pb2, empty_pb2
 from google.protobuf.message import Message
 from google.rpc import status_pb2
 
-from localgcp.apis.messages import operation
+from localgcp.apis.client import operation
 from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.inventory.store import connection
 from localgcp.system.processes import make_thread

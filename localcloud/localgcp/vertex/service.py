@@ -1,5 +1,8 @@
 """``JobService`` of ``google.cloud.aiplatform.v1``, and the TensorBoard instances of jobs.
 
+``PipelineService`` serves pipelines with one CustomJob. The inputs of a pipeline's task are a
+CustomJobSpec. Data sets and models to upload are refused.
+
 States: QUEUED, PENDING while replicas are prepared, RUNNING, then SUCCEEDED, FAILED or CANCELLED.
 Cancellation is asynchronous.
 """
@@ -10,18 +13,23 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
+import grpc
 from google.longrunning import operations_pb2
+from google.protobuf import json_format
 
-from localgcp.apis.client import Api
-from localgcp.apis.messages import (
+from localgcp.apis import field_rules
+from localgcp.apis.client import (
+    Api,
     custom_job,
     job_service,
+    pipeline_service,
     tensorboard,
     tensorboard_service,
+    training_pipeline,
 )
-from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
+from localgcp.apis.server import failed_precondition, invalid_argument, invalid_fields, not_found
+from localgcp.errors import ApiError
 from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, project_number
-from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
 from localgcp.vertex.collections import (
     NAME,
@@ -30,12 +38,22 @@ from localgcp.vertex.collections import (
     Body,
     Collection,
     ResourceReader,
+    ResourceTable,
     check_caller,
+    newest_page,
     serves,
     to_body,
 )
 from localgcp.vertex.operations import OperationTable
-from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
+from localgcp.vertex.records import (
+    LIVE_STATES,
+    JobRecord,
+    JobState,
+    JobTable,
+    RecordTable,
+    new_id,
+    now,
+)
 
 VERTEX_JOBS: Final = Api("google.cloud.aiplatform_v1", "job_service")
 CUSTOM_JOBS: Final = Collection(custom_job.CustomJob, "custom_job", "customJobs", job_service)
@@ -55,7 +73,7 @@ _R = TypeVar("_R", bound=JobRecord)
 
 
 class Scheduler(Protocol):
-    """Runs new jobs, and ends jobs in state CANCELLING (``localgcp.runner.scheduler``)."""
+    """Runs new jobs, and ends jobs in state CANCELLING (``localgcp.runner.job``)."""
 
     def submit(self, job_id: str) -> None: ...
     def cancel(self, job_id: str) -> None: ...
@@ -131,7 +149,7 @@ class JobCollection(Generic[_R]):
         project, region = self.place(request.parent, request.parent, context, VIEWERS)
         jobs = self.table.list(project_number(project), region)
         scope = f"{self.table.rows.table}:{project}/{region}"
-        return filters.newest_page([message_body(job) for job in jobs], _FIELDS, request, scope)
+        return newest_page([message_body(job) for job in jobs], _FIELDS, request, scope)
 
 
 @serves(CUSTOM_JOBS)
@@ -227,3 +245,106 @@ def _instance(resource: StoredResource) -> Body:
     """Return an instance without the plugin's empty values, which JSON numbers cannot have."""
     fields = {key: value for key, value in resource.outputs.items() if value not in ("", None)}
     return {**fields, "name": resource.id}
+
+
+#: Tasks that run a CustomJob; google/cloud/aiplatform/schema.py of the SDK.
+_CUSTOM_TASK: Final = re.compile(
+    r"gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_[\d.]+\.yaml"
+)
+_KEPT: Final = (
+    *("displayName", "labels", "encryptionSpec"),
+    *("trainingTaskDefinition", "trainingTaskInputs"),
+)
+_MISSING: Final = {
+    "modelToUpload": "a pipeline that uploads a model. Upload the model in another request",
+    "inputDataConfig": "managed data sets. Pass the address of the data as an argument",
+}
+PIPELINES: Final = Collection(
+    training_pipeline.TrainingPipeline, "training_pipeline", "trainingPipelines", pipeline_service
+)
+
+
+class PipelineTable(ResourceTable):
+    """Reads and writes pipelines. A pipeline's state is the state of its CustomJob."""
+
+    def __init__(self, jobs: JobTable) -> None:
+        super().__init__(jobs.path)
+        self._jobs = jobs
+
+    def get(self, name: str) -> Body | None:
+        body = super().get(name)
+        return body and self._with_progress(body)
+
+    def list(self, parent: str) -> list[Body]:
+        return [self._with_progress(body) for body in super().list(parent)]
+
+    def _with_progress(self, body: Body) -> Body:
+        return body | _progress(self._jobs.get(body["jobId"]))
+
+
+@serves(PIPELINES)
+class PipelineService(ResourceReader):
+    """Serves training pipelines that run one CustomJob."""
+
+    api: ClassVar = Api("google.cloud.aiplatform_v1", "pipeline_service")
+
+    def __init__(self, jobs: JobService) -> None:
+        self._jobs, self._table = jobs, PipelineTable(jobs.jobs)
+        super().__init__(jobs.store, jobs.operations, self._table)
+
+    def create(self, parent: str, sent: Any, _id: str, context: Any) -> Body:
+        """Create the pipeline's CustomJob, then the pipeline. Raises ApiError."""
+        body, place = to_body(PIPELINES, sent), self.place(parent, context)
+        job = self._jobs.create(parent, _job_of(body), "", context)
+        name = f"{place}/{PIPELINES.segment}/{new_id()}"
+        kept = {key: body[key] for key in _KEPT if key in body}
+        id_ = job["name"].rpartition("/")[2]
+        self._table.put({**kept, "name": name, "createTime": now(), "jobId": id_})
+        return self.find(name, context)
+
+    def cancel(self, name: str, context: Any) -> None:
+        """Cancel the pipeline's CustomJob; a second call has no effect."""
+        task = self.find(name, context).get("trainingTaskMetadata", {})
+        if job := task.get("backingCustomJob"):
+            self._jobs.cancel(job, context)
+
+
+def _job_of(sent: Body) -> custom_job.CustomJob:
+    definition = sent.get("trainingTaskDefinition", "")
+    if not _CUSTOM_TASK.fullmatch(definition):
+        problem = f"the local cloud runs only custom tasks, not {definition!r}"
+        raise ApiError(grpc.StatusCode.UNIMPLEMENTED, f"training_task_definition: {problem}.")
+    for key, feature in _MISSING.items():
+        if key in sent:
+            text = f"{key}: the local cloud does not support {feature}."
+            raise ApiError(grpc.StatusCode.UNIMPLEMENTED, text)
+    body = {"displayName": f"{sent['displayName']}-custom-job"}
+    body |= {key: sent[key] for key in ("labels", "encryptionSpec") if key in sent}
+    job = custom_job.CustomJob()
+    try:
+        spec = {"jobSpec": sent.get("trainingTaskInputs", {})}
+        json_format.ParseDict({**body, **spec}, custom_job.CustomJob.pb(job))
+    except (json_format.ParseError, ValueError, TypeError) as error:
+        raise invalid_argument(f"training_task_inputs: {error}") from None
+    # The pipeline's message does not define the fields of the job, so the job is checked here.
+    body = json_format.MessageToDict(custom_job.CustomJob.pb(job))
+    if errors := [*field_rules.errors("aiplatform.v1.GoogleCloudAiplatformV1CustomJob", body)]:
+        raise invalid_fields(errors)
+    return job
+
+
+def _progress(job: JobRecord | None) -> Body:
+    if job is None:
+        error = {"code": 5, "message": "The CustomJob of the pipeline was deleted."}
+        return {"state": "PIPELINE_STATE_FAILED", "error": error}
+    state = "PENDING" if job.state is JobState.QUEUED else job.state.word
+    progress: Body = {
+        "state": f"PIPELINE_STATE_{state}",
+        "updateTime": job.update_time,
+        "trainingTaskMetadata": {"backingCustomJob": job.name},
+    }
+    times = {"startTime": job.start_time, "endTime": job.end_time}
+    progress |= {key: time for key, time in times.items() if time}
+    if job.error_code is not None:
+        progress["error"] = {"code": job.error_code, "message": job.error_message or ""}
+    return progress

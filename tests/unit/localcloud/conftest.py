@@ -27,9 +27,8 @@ from localgcp.inventory.store import ACCOUNT as ACCOUNT_TYPE
 from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
 from localgcp.reads.secretmanager import SecretService
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.runner.job import JobHost
+from localgcp.runner.job import JobHost, LocalScheduler
 from localgcp.runner.programs import CloudHost
-from localgcp.runner.scheduler import LocalScheduler
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.tuning.service import Tuning, TuningService
 from localgcp.vertex.records import JobTable

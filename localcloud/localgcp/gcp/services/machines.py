@@ -17,8 +17,8 @@ from localgcp.gcp.services.base import (
     invalid,
     own_network,
 )
-from localgcp.inventory import reservations, resource_paths
-from localgcp.inventory.reservations import RESERVATION
+from localgcp.inventory import resource_paths
+from localgcp.inventory.machines import RESERVATION, has_ended
 from localgcp.inventory.vpc import SUBNETWORK
 from localgcp.vertex.records import JobTable
 
@@ -75,14 +75,14 @@ class Reservation(Compute):
             raise invalid("shareSettings.projectMap", "", reason)
         at = _deleted_at(inputs)
         try:
-            is_past = reservations.over({"deleteAtTime": at})
+            is_past = has_ended({"deleteAtTime": at})
         except (TypeError, ValueError):  # TypeError: the time has no time zone
             raise invalid("deleteAtTime", at, "Must be a time of RFC 3339.") from None
         if is_past:
             raise invalid("deleteAtTime", at, "Must be in the future.")
         id_ = self.id(cloud, inputs)
         former = cloud.store.get(cloud.type.token, id_)
-        if former and reservations.over(former.outputs):
+        if former and has_ended(former.outputs):
             cloud.store.delete(cloud.type.token, id_)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
@@ -100,7 +100,7 @@ class Reservation(Compute):
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         resource = super().read(cloud, id_)
-        if resource is None or reservations.over(resource.outputs):
+        if resource is None or has_ended(resource.outputs):
             return None
         used = JobTable(cloud.store.path).used(resource.id)
         specific = {**resource.outputs["specificReservation"], "inUseCount": used}

@@ -4,8 +4,7 @@ from localgcp.cloudbuild.service import CloudBuild
 from localgcp.reads.secretmanager import SecretService
 from localgcp.tuning.service import TuningService
 from localgcp.vertex.log_entries import LogService
-from localgcp.vertex.pipelines import PipelineService
-from localgcp.vertex.service import JobService
+from localgcp.vertex.service import JobService, PipelineService
 
 SERVICES = (JobService, TuningService, PipelineService, LogService, SecretService, CloudBuild)
 METHODS = {each.path: each for service in SERVICES for each in service.api.methods(service)}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localgcp.apis.messages import load_lazily
+from localgcp.apis.client import load_lazily
 
 CODE = """\
 import sys

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.containers import host as hosts
-from localgcp.containers import mirror
+from localgcp.containers import registry
 from localgcp.containers.engines import Buildah, Docker
 from localgcp.containers.host import ContainerHost, find_engine
 from localgcp.home import Home
@@ -17,7 +17,7 @@ from localgcp.home import Home
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.setattr(mirror, "has_stand_in", lambda: False)
+    monkeypatch.setattr(registry, "has_stand_in", lambda: False)
     return Home(tmp_path, tmp_path)
 
 

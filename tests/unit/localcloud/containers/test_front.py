@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import pytest
 
-from localgcp.containers import mirror
+from localgcp.containers import registry
 from localgcp.containers.front import REPOSITORY, RegistryFront
 from localgcp.containers.registry import Registry
 from localgcp.errors import LocalCloudError
@@ -142,7 +142,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def served(running: Served, monkeypatch: pytest.MonkeyPatch) -> Served:
-    monkeypatch.setattr(mirror, "has_stand_in", lambda: False)
+    monkeypatch.setattr(registry, "has_stand_in", lambda: False)
     running.registry.full, running.registry.running = False, True
     running.registry.fails = None
     running.registry.calls.clear()

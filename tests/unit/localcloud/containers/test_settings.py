@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localgcp.containers import host, mirror
+from localgcp.containers import host, registry
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 
@@ -32,7 +32,7 @@ def test_settings_are_written_for_a_registry_and_removed_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Home(tmp_path, tmp_path)
-    monkeypatch.setattr(host.mirror, "has_stand_in", lambda: True)
+    monkeypatch.setattr(host.registry, "has_stand_in", lambda: True)
     monkeypatch.setattr(host, "readable_files", lambda: [Path("/etc/pip.conf")])
     host.write_settings(home, 5000)
     assert home.registries.stat().st_mode & 0o077 == 0
@@ -51,19 +51,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_stand_in_is_kept_in_the_cache_of_the_user(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = mirror.layout()
+    folder = registry.stand_in_folder()
     assert folder.parent == cache / "base-images"
     assert len(folder.name) == 16
-    assert mirror.has_stand_in() is False
+    assert registry.has_stand_in() is False
     folder.mkdir(parents=True)
     (folder / "index.json").touch()
-    assert mirror.has_stand_in() is True
+    assert registry.has_stand_in() is True
 
     def nowhere() -> Path:
         raise LocalCloudError("no home")
 
-    monkeypatch.setattr(mirror, "cache_dir", nowhere)
-    assert mirror.has_stand_in() is False
+    monkeypatch.setattr(registry, "cache_dir", nowhere)
+    assert registry.has_stand_in() is False
 
 
 def test_stand_in_that_cannot_be_made_leaves_nothing(
@@ -71,6 +71,8 @@ def test_stand_in_that_cannot_be_made_leaves_nothing(
 ) -> None:
     monkeypatch.setenv("PATH", "/none")
     with pytest.raises(LocalCloudError) as failed:
-        mirror.make(lambda _: None)
+        registry.make_stand_in(lambda _: None)
     assert str(failed.value) == "cannot run mmdebstrap: No such file or directory."
-    assert list((cache / "base-images").iterdir()) == [mirror.layout().with_suffix(".lock")]
+    assert list((cache / "base-images").iterdir()) == [
+        registry.stand_in_folder().with_suffix(".lock")
+    ]

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from localgcp.errors import ExecutorError, PackageError
-from localgcp.runner import executors, packages
+from localgcp.runner import executors
 from localgcp.runner.executors import Executor
+from localgcp.runner.preparation import build_wheels, install_wheels
 
 
 @pytest.fixture
@@ -39,9 +40,9 @@ def sdist(tmp_path: Path) -> Path:
 
 def test_a_package_that_pip_refuses_is_named(tmp_path: Path, sdist: Path) -> None:
     with pytest.raises(PackageError, match=r"Building demo-1\.0\.tar\.gz failed: .* status 2"):
-        packages.build(Path("python"), [sdist], tmp_path, tmp_path, lambda _c, _e: 2)
+        build_wheels(Path("python"), [sdist], tmp_path, tmp_path, lambda _c, _e: 2)
     with pytest.raises(PackageError, match=r"Installing demo-1\.0\.tar\.gz failed: .* status 2"):
-        packages.install(Path("python"), [sdist], tmp_path, lambda _c, _e: 2)
+        install_wheels(Path("python"), [sdist], tmp_path, lambda _c, _e: 2)
 
 
 EXECUTOR = Executor("small", "small", ">=3.10", "torch==2.4.1", ("demo-library==1.0",))

@@ -17,8 +17,8 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.home import Home
-from localgcp.runner import substitutes
 from localgcp.runner.allotment import GpuShortage
+from localgcp.runner.executors import read_substitutes, read_wait
 from localgcp.runner.refusals import refusals
 from localgcp.system import gpus
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
@@ -119,7 +119,7 @@ def test_a_job_gets_the_gpus_that_it_requests_or_says_what_it_ran_on(
     log = cloud.log(done)
     assert done.state.name == "JOB_STATE_SUCCEEDED", log
     assert f"has [{','.join(visible)}] /opt/cuda/lib" in log
-    recorded = [line for line in substitutes.read(cloud.home, job_id(done)) if "host" not in line]
+    recorded = [line for line in read_substitutes(cloud.home, job_id(done)) if "host" not in line]
     assert recorded == [note] * bool(note)
     assert note in log
     own = "CUDA_VISIBLE_DEVICES of the job selects among the GPUs that the replica has"
@@ -154,7 +154,7 @@ def test_a_gpu_in_use_delays_a_job_or_runs_it_on_cpus(
     reason = "0 of 1 GPUs of this machine are free"
     if choice == "auto":
         waits = f"{reason}, and the job requests {T4}"
-        wait_until(lambda: substitutes.read_wait(cloud.home, job_id(second)) == waits)
+        wait_until(lambda: read_wait(cloud.home, job_id(second)) == waits)
         assert cloud.client.get_custom_job(name=second.name).state.name == "JOB_STATE_PENDING"
         assert cloud.log(second).count(waits) == 1
         cloud.client.cancel_custom_job(name=first.name)
@@ -162,8 +162,8 @@ def test_a_gpu_in_use_delays_a_job_or_runs_it_on_cpus(
     got = ONE if choice == "auto" else []
     assert f"has [{','.join(got)}]" in cloud.log(second)
     noted = f"on 1 NVIDIA H200, not on {T4}" if got else f"on CPUs, not on {T4}: {reason}"
-    assert noted in substitutes.read(cloud.home, job_id(second))
-    assert substitutes.read_wait(cloud.home, job_id(second)) == ""
+    assert noted in read_substitutes(cloud.home, job_id(second))
+    assert read_wait(cloud.home, job_id(second)) == ""
 
 
 def test_a_job_may_wait_until_the_machine_has_the_gpus(cloud: Cloud, machine: SetList) -> None:
@@ -171,7 +171,7 @@ def test_a_job_may_wait_until_the_machine_has_the_gpus(cloud: Cloud, machine: Se
     GpuShortage.WAIT.keep(cloud.home)
     job = cloud.submit(gpu_job())
     waits = f"this machine has no GPU, and the job requests {T4}"
-    wait_until(lambda: substitutes.read_wait(cloud.home, job_id(job)) == waits)
+    wait_until(lambda: read_wait(cloud.home, job_id(job)) == waits)
     machine("1")
     wait_until(lambda: cloud.client.get_custom_job(name=job.name).state == 4)
     assert f"has [{ONE[0]}]" in cloud.log(job)
@@ -210,7 +210,7 @@ def test_a_killed_local_cloud_frees_its_gpus_for_another_one(
         assert other.stdout
         assert other.stdout.readline() == "1\n"
         job = cloud.submit(gpu_job())
-        wait_until(lambda: "0 of 1 GPUs" in substitutes.read_wait(cloud.home, job_id(job)))
+        wait_until(lambda: "0 of 1 GPUs" in read_wait(cloud.home, job_id(job)))
         other.send_signal(signal.SIGKILL)
     wait_until(lambda: cloud.client.get_custom_job(name=job.name).state == 4)
 

@@ -11,7 +11,7 @@ from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
-from localgcp.runner import buckets, hosts
+from localgcp.runner import gcsfuse, hosts
 from tests.unit.localcloud.conftest import TRAINER, Cloud, command_job, wait_until
 
 JobState = vertex.JobState
@@ -116,7 +116,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
     monkeypatch.setattr(hosts, "has_mounts", lambda: False)
     folder = tmp_path / "root" / "gcs"
-    monkeypatch.setattr(buckets, "ROOT", folder)
+    monkeypatch.setattr(gcsfuse, "ROOT", folder)
     return folder
 
 

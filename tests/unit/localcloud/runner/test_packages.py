@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.errors import JobCancelledError, PackageError
-from localgcp.runner.packages import built_wheels, fetch, shared_environment
+from localgcp.runner.preparation import built_wheels, fetch_packages, shared_environment
 from tests.unit.localcloud.conftest import Cloud, wait_until
 
 
@@ -21,7 +21,7 @@ def test_packages_of_one_name_in_two_folders_are_both_fetched(
         bucket.blob(f"{folder}/task-1.0.tar.gz").upload_from_string(folder)
     assert cloud_with_storage.storage is not None
     uris = [f"gs://code/{folder}/task-1.0.tar.gz" for folder in ("one", "two")]
-    files = fetch(uris, tmp_path / "packages", cloud_with_storage.storage.url)
+    files = fetch_packages(uris, tmp_path / "packages", cloud_with_storage.storage.url)
     assert [file.read_text() for file in files] == ["one", "two"]
     assert {file.name for file in files} == {"task-1.0.tar.gz"}
 
@@ -30,7 +30,7 @@ def test_a_package_that_is_not_there_is_named(cloud_with_storage: Cloud, tmp_pat
     cloud_with_storage.bucket("code")
     assert cloud_with_storage.storage is not None
     with pytest.raises(PackageError, match=r"gs://code/a\.whl does not exist"):
-        fetch(["gs://code/a.whl"], tmp_path, cloud_with_storage.storage.url)
+        fetch_packages(["gs://code/a.whl"], tmp_path, cloud_with_storage.storage.url)
 
 
 PYTHON, TMP = Path("/venv/bin/python"), Path("/j/tmp")

@@ -10,9 +10,8 @@ from typing import cast
 
 import pytest
 
-from localgcp.runner import scheduler as schedulers
-from localgcp.runner.job import STOPPED, JobRun
-from localgcp.runner.scheduler import SLOTS, LocalScheduler
+from localgcp.runner import job
+from localgcp.runner.job import SLOTS, STOPPED, JobRun, LocalScheduler
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import wait_until
 from tests.unit.localcloud.vertex.rows import job_row
@@ -133,7 +132,7 @@ def test_a_mistake_of_the_runner_fails_the_job_and_frees_its_slot(
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs that wait for machines ask again at once."""
-    monkeypatch.setattr(schedulers, "_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(job, "_RETRY_SECONDS", 0.02)
 
 
 @pytest.mark.usefixtures("quick")

@@ -16,9 +16,8 @@ from grpc import StatusCode
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from localgcp.inventory.store import BUCKET
+from localgcp.inventory.store import BUCKET, service_agent
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.vertex.agents import service_agent
 from tests.unit.localcloud.conftest import wait_until
 from tests.unit.localcloud.serving.conftest import NUMBERED, PLACE, PROJECT, World, container
 from vertex_training.serving.google import GoogleRegistry

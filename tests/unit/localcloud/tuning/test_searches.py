@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.tuning.driver import Progress, next_step
-from localgcp.tuning.measurements import Report, read_report
+from localgcp.tuning.driver import Progress, Report, next_step, read_report
 from localgcp.tuning.records import (
     Measurement,
     TrialRecord,

@@ -9,14 +9,13 @@ from typing import Any
 from localgcp.gcp import check, cloud
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.services import RESOURCE_TYPES, find
-from localgcp.inventory.store import project_number
-from localgcp.vertex import agents
+from localgcp.inventory.store import project_number, service_agent
 from tests.unit.localcloud.conftest import PROJECT
 
 HOST = "local-host"
 NUMBER, HOST_NUMBER = project_number(PROJECT), project_number(HOST)
 VPC = f"projects/{NUMBER}/global/networks/vpc"
-AGENT = f"serviceAccount:{agents.service_agent(PROJECT)}"
+AGENT = f"serviceAccount:{service_agent(PROJECT)}"
 SUBNET = "gcp:compute/subnetwork:Subnetwork"
 
 

@@ -11,8 +11,8 @@ import pytest
 from google.protobuf import wrappers_pb2
 
 from localgcp.errors import ApiError, StartRefusedError
-from localgcp.inventory.store import Binding, Store
-from localgcp.vertex import agents, capacity
+from localgcp.inventory.store import Binding, Store, service_agent
+from localgcp.vertex import capacity
 from localgcp.vertex.capacity import Plan
 from localgcp.vertex.operations import Operation, OperationTable, packed
 from localgcp.vertex.records import JobRecord, JobState, JobTable
@@ -20,7 +20,7 @@ from tests.unit.localcloud.vertex.rows import PROJECT, job_row
 
 RESERVATION = "gcp:compute/reservation:Reservation"
 KEY = "compute.googleapis.com/reservation-name"
-AGENT = agents.service_agent(PROJECT)
+AGENT = service_agent(PROJECT)
 N1 = "n1-standard-4"
 
 

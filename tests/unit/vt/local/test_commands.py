@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from localgcp.home import Home
-from localgcp.runner import substitutes
+from localgcp.runner.executors import take_nearest
 from vertex_training_cli.cli import app
 from vertex_training_cli.local import commands
 
@@ -18,7 +18,7 @@ def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_
     action = "the nearest version is used (set by --prebuilt nearest)"
     told = f"prebuilt images that are not installed: {action}"
     assert told not in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
-    substitutes.take_nearest(home, on=True)
+    take_nearest(home, on=True)
     assert told in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from google.auth.credentials import AnonymousCredentials
 
-from localgcp.containers import mirror
+from localgcp.containers import registry as local_registry
 from tests.unit.vt.images import stand_in
 from vertex_training.errors import ImageBuildError
 from vertex_training_cli.images import programs
@@ -88,7 +88,7 @@ def machine(
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin:/bin")
     monkeypatch.delenv("BUILDAH_ISOLATION", raising=False)
-    monkeypatch.setattr(mirror, "has_stand_in", lambda: True)
+    monkeypatch.setattr(local_registry, "has_stand_in", lambda: True)
     return Machine(folder, registry)
 
 
@@ -266,7 +266,7 @@ def test_base_is_replaced_for_the_local_registry_by_buildah_and_podman(
     made: bool,
     replaced: bool,
 ) -> None:
-    monkeypatch.setattr(mirror, "has_stand_in", lambda: made)
+    monkeypatch.setattr(local_registry, "has_stand_in", lambda: made)
     machine.build(name, with_base(build))
     calls = [call for call in machine.called if call[0] == "build"]
     assert ("--build-context" in calls[0]) is replaced
