@@ -17,7 +17,6 @@
 ``regional_prices.yaml``  list prices by region
 ``query_prices.yaml``     list prices of BigQuery queries
 ``zones.yaml``            zones of regions
-``access.yaml``           access to data by IAM roles and access lists
 ``grants.yaml``           grants that the stack may make, with reasons
 ``roles.yaml``            predefined IAM roles, to detect misspelled ones
 ``resource_types.yaml``   names, data and required permissions of resource types

@@ -13,29 +13,65 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, Literal
 
-from vertex_training import catalog
 from vertex_training.catalog.resource_types import DATASET, words_of_data
 from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS
 
-_FACTS: Final = catalog.load("access.yaml")
 #: Roles on an account or project that let a member act as the account.
+#: https://docs.cloud.google.com/iam/docs/service-account-permissions
 ACTS_AS: Final = (
-    *_FACTS["acts_as"]["roles"],
+    "roles/iam.serviceAccountUser",
+    "roles/iam.serviceAccountTokenCreator",
+    "roles/iam.serviceAccountOpenIdTokenCreator",
+    "roles/iam.serviceAccountKeyAdmin",
+    "roles/iam.serviceAccountAdmin",
+    "roles/iam.workloadIdentityUser",
     *(role for role, verb in BASIC_ROLES.items() if verb == "writes"),
 )
 #: Account of jobs without ``serviceAccount``.
 AGENT: Final = "Custom Code Service Agent"
-#: Role on a project -> row of an account that a member with the role can use.
-_AGENTS: Final = {role: row for row in _FACTS["agents"] for role in row["by"]}
 #: Roles on a project that let a member submit jobs.
-SUBMITS: Final = tuple(role for role, row in _AGENTS.items() if row["account"] == AGENT)
+SUBMITS: Final = ("roles/aiplatform.user", "roles/aiplatform.admin")
+#: Role on a project -> account that a member with the role can use without a right on the account,
+#: and roles of this account on the project. Basic roles include all data. Batch and Dataflow have
+#: no entry: they require a right to act as the account of the job (``ACTS_AS``).
+#: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/access-control
+#: https://docs.cloud.google.com/build/docs/cloud-build-service-account
+#: https://docs.cloud.google.com/deployment-manager/docs/access-control
+_AGENTS: Final = {
+    **dict.fromkeys(SUBMITS, (AGENT, ("roles/storage.objectUser", "roles/bigquery.dataEditor"))),
+    "roles/cloudbuild.builds.editor": (
+        "Cloud Build's legacy account",
+        ("roles/storage.objectUser", "roles/artifactregistry.writer"),
+    ),
+    "roles/deploymentmanager.editor": ("Google APIs Service Agent", ("roles/editor",)),
+}
 #: Prefix of a role on a project -> data that the role gives access to.
-IN_PROJECT: Final = _FACTS["in_project"] | dict.fromkeys(BASIC_ROLES, "everything")
+IN_PROJECT: Final = {
+    "roles/storage.": "all buckets",
+    "roles/secretmanager.": "all secrets",
+    "roles/artifactregistry.": "all repositories",
+    "roles/bigquery.data": "all datasets",
+    "roles/bigquery.admin": "all datasets",
+    **dict.fromkeys(BASIC_ROLES, "everything"),
+}
 #: Role -> verb for reports. Other roles are shown by name.
-VERBS: Final[Mapping[str, str]] = _FACTS["verbs"] | BASIC_ROLES
+VERBS: Final = {
+    "roles/storage.objectViewer": "reads",
+    "roles/storage.legacyObjectReader": "reads",
+    "roles/storage.legacyObjectOwner": "writes",
+    "roles/storage.objectUser": "writes",
+    "roles/storage.objectAdmin": "writes",
+    "roles/storage.admin": "writes",
+    "roles/secretmanager.secretAccessor": "reads",
+    "roles/bigquery.dataViewer": "reads",
+    "roles/bigquery.dataEditor": "writes",
+    "roles/bigquery.dataOwner": "writes",
+    "roles/artifactregistry.reader": "reads",
+    "roles/artifactregistry.writer": "writes",
+    **BASIC_ROLES,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +93,7 @@ class Access:
     kind: str
     target: str
     through: tuple[str, ...] = ()
-    """Addresses of accounts, or names from ``access.yaml``; empty for a direct grant."""
+    """Addresses of accounts, or names from ``_AGENTS``; empty for a direct grant."""
 
 
 def reachable(bindings: Iterable[Binding]) -> set[Access]:
@@ -106,9 +142,8 @@ def _walk(
                     queue.append((f"serviceAccount:{address}", (*through, address)))
         for binding in held.get(acting, ()):
             if binding.kind == "project" and binding.role in _AGENTS:
-                row = _AGENTS[binding.role]
-                chain = (*through, row["account"])
-                yield from ((chain, replace(binding, role=role)) for role in row["roles"])
+                agent, roles = _AGENTS[binding.role]
+                yield from (((*through, agent), replace(binding, role=role)) for role in roles)
 
 
 def _impersonated(binding: Binding, accounts: set[str]) -> list[str]:
@@ -126,6 +161,32 @@ def _impersonated(binding: Binding, accounts: set[str]) -> list[str]:
 Inputs = Mapping[str, Any]
 #: Suffix of members that are a team (such as owners) of the dataset's project.
 OWN_TEAM: Final = ":of the dataset's project"
+#: Kind of an access list -> role of an entry -> equivalent IAM role.
+#: https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/datasets and
+#: https://docs.cloud.google.com/storage/docs/access-control/iam#acls
+ROLES: Final = {
+    "dataset": {
+        "READER": "roles/bigquery.dataViewer",
+        "WRITER": "roles/bigquery.dataEditor",
+        "OWNER": "roles/bigquery.dataOwner",
+    },
+    "bucket": {
+        "READER": "roles/storage.legacyBucketReader",
+        "WRITER": "roles/storage.legacyBucketWriter",
+        "OWNER": "roles/storage.legacyBucketOwner",
+    },
+    "object": {
+        "READER": "roles/storage.legacyObjectReader",
+        "OWNER": "roles/storage.legacyObjectOwner",
+    },
+}
+#: Predefined ACL -> entries in addition to those of the project's teams:
+#: https://docs.cloud.google.com/storage/docs/access-control/lists#predefined-acl
+PREDEFINED: Final = {
+    "publicRead": ("READER:allUsers",),
+    "publicReadWrite": ("WRITER:allUsers",),
+    "authenticatedRead": ("READER:allAuthenticatedUsers",),
+}
 #: Special group of a dataset, or team of a project in an ACL -> kind of IAM member.
 _TEAMS: Final = {"Owners": "projectOwner", "Writers": "projectEditor", "Editors": "projectEditor",
                  "Readers": "projectViewer", "Viewers": "projectViewer"}  # fmt: skip
@@ -208,11 +269,9 @@ def _of_entity(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
 def _of_acl_list(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
     target, listed = _target(kind, inputs), inputs.get("roleEntities")
     entries = list(listed) if isinstance(listed, list) else [] if listed is None else [listed]
-    entries += _FACTS["predefined"].get(str(inputs.get("predefinedAcl")), ())
+    entries += PREDEFINED.get(str(inputs.get("predefinedAcl")), ())
     yield from _entries(kind, entries, target)
-    yield from _entries(
-        "object", _FACTS["predefined"].get(str(inputs.get("defaultAcl")), ()), f"{target}/*"
-    )
+    yield from _entries("object", PREDEFINED.get(str(inputs.get("defaultAcl")), ()), f"{target}/*")
 
 
 def _entries(kind: str, entries: Any, target: str) -> Iterator[ListedGrant]:
@@ -230,7 +289,7 @@ def _target(kind: str, inputs: Inputs) -> str:
 
 
 def _role(kind: str, role: Any) -> Any:
-    return _FACTS["lists"][kind].get(role, role) if isinstance(role, str) else role
+    return ROLES[kind].get(role, role) if isinstance(role, str) else role
 
 
 def _of_acl(entity: Any) -> Any:
@@ -259,14 +318,16 @@ _LISTS: Final[dict[str, Callable[[Inputs], Iterator[ListedGrant]]]] = {
     "gcp:bigquery/datasetAccess:DatasetAccess": lambda i: _of_dataset(
         {"datasetId": i.get("datasetId", ""), "accesses": [i]}
     ),
-    "gcp:storage/bucketAccessControl:BucketAccessControl": partial(_of_entity, "bucket"),
-    "gcp:storage/objectAccessControl:ObjectAccessControl": partial(_of_entity, "object"),
-    "gcp:storage/defaultObjectAccessControl:DefaultObjectAccessControl": partial(
-        _of_entity, "object"
-    ),
-    "gcp:storage/bucketACL:BucketACL": partial(_of_acl_list, "bucket"),
-    "gcp:storage/objectACL:ObjectACL": partial(_of_acl_list, "object"),
-    "gcp:storage/defaultObjectACL:DefaultObjectACL": partial(_of_acl_list, "object"),
+    "gcp:storage/bucketAccessControl:BucketAccessControl": lambda i: _of_entity("bucket", i),
+    "gcp:storage/bucketACL:BucketACL": lambda i: _of_acl_list("bucket", i),
+    **{
+        f"gcp:storage/{name[0].lower()}{name[1:]}:{name}": lambda i: _of_entity("object", i)
+        for name in ("ObjectAccessControl", "DefaultObjectAccessControl")
+    },
+    **{
+        f"gcp:storage/{name[0].lower()}{name[1:]}:{name}": lambda i: _of_acl_list("object", i)
+        for name in ("ObjectACL", "DefaultObjectACL")
+    },
 }
 
 
