@@ -17,8 +17,11 @@ import pytest
 
 from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.home.servers import ServerInfo
+from localgcp.inventory.store import connection
 from localgcp.system import processes
 from tests.conftest import git
 
@@ -251,3 +254,13 @@ def test_links_in_place_of_home_files_are_not_followed(ours: Home, tmp_path: Pat
             lifecycle.start(ours, print)
         file.unlink()
     assert (tmp_path / "victim").read_text() == "canary of the host\n"
+
+
+def test_stored_fault_of_an_unknown_method_is_ignored(tmp_path: Path) -> None:
+    table = FaultTable(tmp_path / "faults.sqlite")
+    kept, other = (table.add(Fault.parse(service="jobs", kind="drop")) for _ in range(2))
+    with connection(table.path, "") as db:
+        text = "UPDATE faults SET body = json_set(body, '$.method', 'Gone') WHERE id = ?"
+        db.execute(text, (other,))
+    assert [entry.id for entry in table.entries()] == [kept]
+    assert table.clear() == 2

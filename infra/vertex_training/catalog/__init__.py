@@ -42,7 +42,7 @@ from typing import Any, Final
 @functools.cache
 def load(name: str) -> Any:
     """Return the parsed content of a file of this package. Callers must not modify it."""
-    # Policies import this module without packages that Pulumi does not need.
+    # Policies import this module without packages beyond the standard library.
     import yaml
 
     from vertex_training.located_yaml.values import Loader

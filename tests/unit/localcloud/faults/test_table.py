@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -77,14 +76,3 @@ def test_programs_get_what_was_asked_for_and_what_became_of_it(table: FaultTable
         "seen": 2, "fired": 1, "spent": True, "held": (),
     }  # fmt: skip
     assert entry.uses == "1 of 1"
-
-
-def test_stored_fault_of_an_unknown_method_is_ignored(table: FaultTable) -> None:
-    kept, other = table.add(DROP), table.add(DROP)
-    with sqlite3.connect(table.path) as db:
-        db.execute(
-            "UPDATE faults SET body = json_set(body, '$.method', 'Gone') WHERE id = ?", (other,)
-        )
-    assert [entry.id for entry in table.entries()] == [kept]
-    assert count_call(table) == [kept]
-    assert table.clear() == 2

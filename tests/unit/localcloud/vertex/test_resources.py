@@ -23,22 +23,24 @@ JOB = f"{PLACE}/customJobs/7"
 BOARD = f"projects/{project_number(PROJECT)}/locations/us-central1/tensorboards/7"
 
 
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobService:
+    """Return a job service whose caller is a job of ``TRAINER``."""
+    store = Store(tmp_path / "cloud.sqlite")
+    store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
+    store.put(TENSORBOARD, BOARD, PROJECT, {}, {"displayName": "b"})
+    monkeypatch.setattr(gate, "guest_behind", lambda _context: Guest(TRAINER))
+    return JobService(store, JobTable(tmp_path / "cloud.sqlite"), Idle())
+
+
 @pytest.mark.parametrize(
     ("role", "may"),
     [("aiplatform.user", True), ("aiplatform.admin", True), ("editor", True), ("owner", True),
      ("aiplatform.viewer", False)],
 )  # fmt: skip
-def test_job_needs_a_role_on_the_project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str, may: bool
-) -> None:
-    path = tmp_path / "cloud.sqlite"
-    store = Store(path)
-    store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
-    store.put(TENSORBOARD, BOARD, PROJECT, {}, {"displayName": "b"})
-    jobs = JobService(store, JobTable(path), Idle())
+def test_job_needs_a_role_on_the_project(jobs: JobService, role: str, may: bool) -> None:
     boards = TensorboardService(jobs)
-    monkeypatch.setattr(gate, "guest_behind", lambda _context: Guest(TRAINER))
-    set_grant(store, f"projects/{PROJECT}", f"roles/{role}", TRAINER)
+    set_grant(jobs.store, f"projects/{PROJECT}", f"roles/{role}", TRAINER)
     if may:
         assert boards.find(BOARD, None)["name"] == BOARD
         return
@@ -52,21 +54,17 @@ def test_job_needs_a_role_on_the_project(
 @pytest.mark.parametrize(
     ("verb", "role", "request_"),
     [
-        ("create", "viewer", job_service.CreateCustomJobRequest(parent=PLACE)),
-        ("get", "batch", job_service.GetCustomJobRequest(name=JOB)),
-        ("list", "batch", job_service.ListCustomJobsRequest(parent=PLACE)),
-        ("cancel", "viewer", job_service.CancelCustomJobRequest(name=JOB)),
-        ("delete", "viewer", job_service.DeleteCustomJobRequest(name=JOB)),
+        ("create_custom_job", "viewer", job_service.CreateCustomJobRequest(parent=PLACE)),
+        ("get_custom_job", "batch", job_service.GetCustomJobRequest(name=JOB)),
+        ("list_custom_jobs", "batch", job_service.ListCustomJobsRequest(parent=PLACE)),
+        ("cancel_custom_job", "viewer", job_service.CancelCustomJobRequest(name=JOB)),
+        ("delete_custom_job", "viewer", job_service.DeleteCustomJobRequest(name=JOB)),
     ],
 )
 def test_job_without_a_role_may_not_use_jobs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, role: str, request_: Any
+    jobs: JobService, verb: str, role: str, request_: Any
 ) -> None:
-    store = Store(tmp_path / "cloud.sqlite")
-    store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
-    jobs: Any = JobService(store, JobTable(tmp_path / "cloud.sqlite"), Idle())
-    monkeypatch.setattr(gate, "guest_behind", lambda _context: Guest(TRAINER))
-    set_grant(store, f"projects/{PROJECT}", f"roles/aiplatform.{role}", TRAINER)
+    set_grant(jobs.store, f"projects/{PROJECT}", f"roles/aiplatform.{role}", TRAINER)
     with pytest.raises(ApiError, match=TRAINER) as refused:
-        getattr(jobs, f"{verb}_custom_job{'s' * (verb == 'list')}")(request_, None)
+        getattr(jobs, verb)(request_, None)
     assert refused.value.code is grpc.StatusCode.PERMISSION_DENIED
