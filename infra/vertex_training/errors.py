@@ -21,7 +21,7 @@ MAX_SHOWN: Final = 80
 #: Maximum length of a word in a search for similar words.
 MAX_WORD: Final = 64
 #: Maximum number of choices that a hint lists.
-MAX_CHOICES: Final = 20
+MAX_CHOICES: Final = 16
 
 
 def dotted(path: Path) -> str:
