@@ -281,7 +281,7 @@ def test_invalid_row_is_reported_with_the_lines_of_its_request(story: SmallStack
         expect=1,
     )
     assert told.stdout == ""
-    assert "the endpoint did not answer the request for lines 1 to 100: 400" in told.stderr
+    assert "the endpoint did not answer the request for lines 1 to 100: 500" in told.stderr
 
 
 def test_manually_deployed_model_stays_until_it_is_undeployed(story: SmallStack) -> None:
