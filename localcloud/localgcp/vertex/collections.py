@@ -107,18 +107,22 @@ class ResourceTable:
             db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
 
 
-def check_caller(
-    store: Store, project: str, name: str, context: Any, roles: frozenset[str] = USERS
-) -> None:
-    """Raise ApiError if a job calls whose account has none of the roles on the project."""
+def resolve_place(
+    store: Store, parent: str, name: str, context: Any, roles: frozenset[str] = USERS
+) -> tuple[str, str]:
+    """Return project and region of ``parent``, for a call about the resource ``name``.
+
+    Raises ApiError, also if a job calls whose account has none of the roles on the project.
+    """
+    project, region = resolve_parent(store, parent)
     guest = gate.guest_behind(context)
-    if guest is None:
-        return
-    member = f"serviceAccount:{guest.account}"
-    if roles.isdisjoint(store.roles(f"projects/{project}", member)):
-        account = f"The job runs as {guest.account or 'no account'}."
-        text = f"Permission denied on resource '{name}' (or it may not exist)."
-        raise permission_denied(f"{text} {account}")
+    if guest is not None:
+        member = f"serviceAccount:{guest.account}"
+        if roles.isdisjoint(store.roles(f"projects/{project}", member)):
+            account = f"The job runs as {guest.account or 'no account'}."
+            text = f"Permission denied on resource '{name}' (or it may not exist)."
+            raise permission_denied(f"{text} {account}")
+    return project, region
 
 
 class ResourceReader:
@@ -135,8 +139,7 @@ class ResourceReader:
         match = NAME.fullmatch(name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {name!r}.")
-        project, region = resolve_parent(self.store, match[1])
-        check_caller(self.store, project, name, context)
+        project, region = resolve_place(self.store, match[1], name, context)
         return f"projects/{project_number(project)}/locations/{region}{match[2]}"
 
     def find(self, name: str, context: Any) -> Body:

@@ -39,8 +39,8 @@ from localgcp.vertex.collections import (
     Collection,
     ResourceReader,
     ResourceTable,
-    check_caller,
     newest_page,
+    resolve_place,
     serves,
     to_body,
 )
@@ -93,17 +93,9 @@ class JobCollection(Generic[_R]):
         """Raise ApiError for a job (JSON form) that the service or this machine refuses."""
         raise NotImplementedError
 
-    def place(
-        self, parent: str, name: str, context: Any, roles: frozenset[str] = USERS
-    ) -> tuple[str, str]:
-        """Return project and region of a call for the resource ``name``. Raises ApiError."""
-        project, region = resolve_parent(self.store, parent)
-        check_caller(self.store, project, name, context, roles)
-        return project, region
-
     def create(self, parent: str, sent: Any, _id: str, context: Any) -> Body:
         """Store and submit a job. Raises ApiError."""
-        project, region = self.place(parent, parent, context)
+        project, region = resolve_place(self.store, parent, parent, context)
         body = to_body(self.collection, sent)
         body = {key: value for key, value in body.items() if key not in _OUTPUT_ONLY}
         self.check(body, project, region)
@@ -121,7 +113,7 @@ class JobCollection(Generic[_R]):
         match = _NAME.fullmatch(name)
         if match is None or match["segment"] != self.collection.segment:
             raise invalid_argument(f"Invalid resource name: {name!r}; expected a {kind}.")
-        project, region = self.place(match["parent"], name, context, roles)
+        project, region = resolve_place(self.store, match["parent"], name, context, roles)
         job = self.table.get(match["id"])
         if job is None or (job.project, job.region) != (project, region):
             raise not_found(name, kind)
@@ -146,7 +138,8 @@ class JobCollection(Generic[_R]):
 
     def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
         """Return a page of jobs, newest first, and the next page's token. Raises ApiError."""
-        project, region = self.place(request.parent, request.parent, context, VIEWERS)
+        parent = request.parent
+        project, region = resolve_place(self.store, parent, parent, context, VIEWERS)
         jobs = self.table.list(project_number(project), region)
         scope = f"{self.table.rows.table}:{project}/{region}"
         return newest_page([message_body(job) for job in jobs], _FIELDS, request, scope)
