@@ -75,7 +75,11 @@ def clients_connected_by_a_module_alone() -> Iterator[None]:
 
 @contextmanager
 def _restored_connection() -> Iterator[None]:
-    names = ("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST", "VT_LOCAL_HOME")
+    names = (
+        *("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST", "BIGQUERY_EMULATOR_HOST"),
+        *("ARTIFACT_REGISTRY_EMULATOR_HOST", "CONTAINERS_CONF", "CONTAINERS_REGISTRIES_CONF"),
+        "VT_LOCAL_HOME",
+    )
     before = {name: os.environ.get(name) for name in names}
     yield
     for name, value in before.items():
